@@ -1,0 +1,159 @@
+"""Rollouts: whole episodes of one policy in one environment.
+
+Axes: B episodes, T steps.  Determinism: the stream of episode e is `fold_in(root, e)` and the numbers of its
+step t are `fold_in(stream, t)`, so a trajectory does not depend on batch size, chunking, the number of devices
+or which other episodes run.
+"""
+
+from functools import partial
+from operator import attrgetter
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from flax import struct
+from jaxtyping import Array, Bool, Float, Int
+
+from jaxcoop.core.env import Env
+from jaxcoop.core.policy import Policy, Turn
+
+
+@struct.dataclass
+class Streams:
+    """The random streams of one episode."""
+
+    start: Array  # initial state
+    memory: Array  # the policy's initial memory
+    world: Array  # fold_in(world, t): draws of step t
+    agents: Array  # fold_in(agents, t): the policy's numbers at step t
+
+
+@struct.dataclass
+class Transition:
+    """One step of one episode, as traces see it."""
+
+    t: Int[Array, ""]
+    turn: Turn  # what the policy saw: turn.agents, turn.obs, turn.legal, turn.state
+    actions: Int[Array, " K"]
+    reward: Float[Array, " A"]
+    terminated: Bool[Array, ""]
+    truncated: Bool[Array, ""]
+    events: Any
+    nxt: Any  # the state after the step
+    live: Bool[Array, ""]  # False: the episode had ended before this step, the other fields mean nothing
+
+
+@struct.dataclass
+class Episode:
+    """A finished episode, reduced."""
+
+    outcome: Any  # env.outcome of the last state
+    length: Int[Array, ""]  # steps taken
+    terminated: Bool[Array, ""]
+    truncated: Bool[Array, ""]
+    returns: Float[Array, " A"] | None  # undiscounted sum of rewards, if asked for
+    trace: dict[str, Any] | None  # chosen fields of every step, leading axis T = env.horizon
+
+
+def episode_key(root: Array, episode: Int[Array, ""] | int) -> Array:
+    """The key from which everything random in one episode follows."""
+    return jax.random.fold_in(root, episode)
+
+
+def streams_of(key: Array) -> Streams:
+    """The streams of an episode from its key."""
+    start, memory, world, agents = jax.random.split(key, 4)
+    return Streams(start, memory, world, agents)
+
+
+def take_turn(
+    env: Env, policy: Policy, streams: Streams, t: Int[Array, ""], state: Any, memory: Any
+) -> tuple[Transition, Any]:
+    """Let the policy act and the environment advance by one step, finished or not."""
+    agents = env.actors(state)
+    turn = Turn(agents, env.observe(state, agents), env.legal(state, agents), state)
+    actions, memory = policy.act(jax.random.fold_in(streams.agents, t), memory, turn)
+    draws = env.sample_draws(jax.random.fold_in(streams.world, t), state)
+    step = env.step(state, actions, draws)
+    live = jnp.ones((), jnp.bool_)
+    return (
+        Transition(
+            t, turn, actions, step.reward, step.terminated, step.truncated, step.events, step.state, live
+        ),
+        memory,
+    )
+
+
+def keep(live: Bool[Array, ""], new: Any, old: Any) -> Any:
+    """`new` where the episode lives, every bit of `old` where it has ended."""
+    return jax.tree.map(lambda n, o: jnp.where(live, n, o), new, old)
+
+
+def play(
+    env: Env,
+    policy: Policy,
+    root: Array,
+    episode: Int[Array, ""] | int,
+    *,
+    returns: bool = False,
+    trace: tuple[str, ...] = (),
+) -> Episode:
+    """Play episode number `episode` to its end.
+
+    `trace` names fields of `Transition` (dotted: `"turn.obs"`, `"nxt.table"`) to keep for every step; nothing
+    is kept by default, so memory does not grow with the horizon.  Pure: use it under `jit` and `vmap`.
+    """
+    streams = streams_of(episode_key(root, episode))
+    state, memory = env.reset(streams.start), policy.init(streams.memory)
+    total = jnp.zeros((env.num_agents if returns else 0,), jnp.float32)
+    false = jnp.zeros((), jnp.bool_)
+    fields = {name: attrgetter(name) for name in trace}
+
+    def one_step(carry: Any, j: Int[Array, ""]) -> tuple[Any, Any]:
+        t0, live, state, memory, total, _, _ = carry
+        move, memory = take_turn(env, policy, streams, t0 + j, state, memory)
+        if returns:
+            total = total + move.reward
+        kept = {name: get(move.replace(live=live)) for name, get in fields.items()}
+        return (t0, live, move.nxt, memory, total, move.terminated, move.truncated), kept
+
+    def one_block(carry: Any, _: None) -> tuple[Any, Any]:
+        t, state, memory, total, terminated, truncated = carry
+        live = ~(terminated | truncated)
+        steps = jnp.arange(env.end_every, dtype=jnp.int32)
+        start = (t, live, state, memory, total, terminated, truncated)
+        end, kept = jax.lax.scan(one_step, start, steps, unroll=env.end_every == 1)
+        _, _, *new = end
+        frozen = keep(live, (t + env.end_every, *new), carry)
+        return frozen, kept
+
+    blocks = -(-env.horizon // env.end_every)
+    start = (jnp.zeros((), jnp.int32), state, memory, total, false, false)
+    end, kept = jax.lax.scan(one_block, start, None, length=blocks)
+    t, state, _, total, terminated, truncated = end
+    return Episode(
+        outcome=env.outcome(state),
+        length=t,
+        terminated=terminated,
+        truncated=truncated,
+        returns=total if returns else None,
+        trace=jax.tree.map(lambda x: x.reshape((-1, *x.shape[2:])), kept) if trace else None,
+    )
+
+
+@partial(jax.jit, static_argnames=("env", "policy", "returns", "trace"))
+def rollout(
+    env: Env,
+    policy: Policy,
+    root: Array,
+    episodes: Int[Array, " B"],
+    *,
+    returns: bool = False,
+    trace: tuple[str, ...] = (),
+) -> Episode:
+    """Play the numbered episodes at once; every field of the result has the leading axis B.
+
+    Compiled once for each (environment, policy, B, trace).  The same episode number under the same root key
+    always gives the same episode.
+    """
+    return jax.vmap(lambda e: play(env, policy, root, e, returns=returns, trace=trace))(episodes)
