@@ -1,0 +1,1 @@
+"""Environments.  Each room stands alone; the engine finds them by entry points."""

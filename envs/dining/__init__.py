@@ -1,0 +1,13 @@
+"""DPBench: dining philosophers under simultaneous or sequential action (docs/environments/dining.md)."""
+
+from jaxcoop.core.registry import EnvSpec
+from jaxcoop.envs.dining.env import Dining
+
+SPEC = EnvSpec(
+    name="dining",
+    summary="dining philosophers: shared forks, simultaneous or sequential action, messages",
+    factory=Dining,
+    origin="DPBench (dpbench 0.2)",
+)
+
+__all__ = ["SPEC", "Dining"]
