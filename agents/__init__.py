@@ -1,0 +1,1 @@
+"""Agents: policies on the device and language-model planners at the host."""
