@@ -12,6 +12,7 @@ from types import MappingProxyType
 from typing import Any
 
 from jaxcoop.core.env import Env
+from jaxcoop.core.results import Results
 
 _REGISTERED: dict[str, "EnvSpec"] = {}
 
@@ -25,6 +26,7 @@ class EnvSpec:
     factory: Callable[..., Env]  # a dataclass: its fields are the options
     presets: Mapping[str, Mapping[str, Any]] = dataclasses.field(default_factory=lambda: MappingProxyType({}))
     origin: str = ""  # the published rules it follows
+    results: Results | None = None  # how outcomes are counted; None: every number of the outcome
 
     def options(self) -> dict[str, Any]:
         """Option names with their defaults."""

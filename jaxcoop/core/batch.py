@@ -1,0 +1,233 @@
+"""Continuous play: slots that start the next episode by themselves, for learners and for measurements.
+
+Axes: B slots, P pool entries, A agents, S steps.  Episode j of slot i is driven by
+`fold_in(fold_in(root, i), j)`: it is the episode of `play(env, policy, fold_in(root, i), j)`, whatever the
+other slots, their number B and the calls that the steps are cut into.
+
+A reset inside a batched step would be paid for by every slot at every step.  Initial states come from a pool
+instead: `start` and `refill` make the next P of each slot, `advance` only picks.  Environments (and policies)
+whose start is the same for every key have no pool, `refill` leaves them alone.
+
+    step = jax.jit(advance, static_argnames=("env", "policy", "steps", "trace"))
+    batch = jax.jit(start, static_argnames=("env", "policy", "pool"))(env, policy, root, jnp.arange(1024))
+    batch, moves = step(env, policy, batch, 32, trace=("turn.obs", "actions", "reward", "final_obs"))
+"""
+
+import dataclasses
+from operator import attrgetter
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from flax import struct
+from jaxtyping import Array, Bool, Float, Int
+
+from jaxcoop.core.env import Env
+from jaxcoop.core.policy import Policy
+from jaxcoop.core.rollout import Streams, Transition, episode_key, keep, streams_of, take_turn
+
+
+@struct.dataclass
+class Batch:
+    """B slots in play."""
+
+    slot_key: Array  # [B] fold_in(root, slot)
+    world: Array  # [B] the current episode's streams, see `rollout.Streams`
+    agents: Array  # [B]
+    episode: Int[Array, " B"]  # number of the current episode = episodes finished
+    t: Int[Array, " B"]  # steps taken in the current episode
+    state: Any  # [B, ...]
+    memory: Any  # [B, ...]
+    fresh: Any  # (state, memory) of episodes base+1 ... base+P, [B, P, ...]; [1, ...] if all starts are alike
+    base: Int[Array, " B"]  # episode at the last refill
+    clock: Int[Array, ""]  # steps taken by each slot since the start
+    restarts_reused: Int[Array, " B"]  # restarts from an entry that had been used already
+    returns: Float[Array, "B A"]  # sum of all rewards; [B, 0] unless asked for
+    returns_finished: Float[Array, "B A"]  # the part of it that belongs to finished episodes
+    alike: bool = struct.field(pytree_node=False)  # every episode starts from the same state and memory
+
+
+@struct.dataclass
+class Move(Transition):
+    """A `Transition` in continuous play: `nxt` is the last state of an episode that ends, not a fresh one."""
+
+    env: Env = struct.field(pytree_node=False)
+    memory: Any  # of the policy, before the step
+    episode: Int[Array, ""]
+
+    @property
+    def final_obs(self) -> Any:
+        """Observations of all agents after the step, before any restart: what a learner bootstraps from."""
+        return self.env.observe(self.nxt)
+
+
+def starts_alike(env: Env, policy: Policy) -> bool:
+    """Whether initial state and memory ignore the key, judged by the traced program."""
+    start = jax.make_jaxpr(lambda key: initial(env, policy, key))(jax.random.key(0)).jaxpr
+    used = [v for eqn in start.eqns for v in eqn.invars] + list(start.outvars)
+    return not any(v is key for v in used for key in start.invars)
+
+
+def initial(env: Env, policy: Policy, key: Array) -> tuple[Any, Any]:
+    """State and memory at the start of the episode with this key."""
+    streams = streams_of(key)
+    return env.reset(streams.start), policy.init(streams.memory)
+
+
+def start(
+    env: Env,
+    policy: Policy,
+    root: Array,
+    slots: Int[Array, " B"],
+    *,
+    pool: int = 4,
+    returns: bool = False,
+) -> Batch:
+    """Slots with the given numbers at the start of their episode 0.
+
+    `pool`: entries per slot, enough for the episodes that a slot finishes between two refills; raises
+    `ValueError` below 1.  Pure, as all functions here; the caller jits.
+    """
+    if pool < 1:
+        raise ValueError(f"pool {pool}: must be 1 or more entries per slot")
+    slot_key = jax.vmap(lambda i: jax.random.fold_in(root, i))(slots)
+    keys = jax.vmap(lambda k: episode_key(k, 0))(slot_key)
+    streams = jax.vmap(streams_of)(keys)
+    state, memory = jax.vmap(lambda k: initial(env, policy, k))(keys)
+    zero = jnp.zeros(slots.shape, jnp.int32)
+    alike = starts_alike(env, policy)
+    no_returns = jnp.zeros((*slots.shape, env.num_agents if returns else 0), jnp.float32)
+    return Batch(
+        slot_key=slot_key,
+        world=streams.world,
+        agents=streams.agents,
+        episode=zero,
+        t=zero,
+        state=state,
+        memory=memory,
+        fresh=entries(env, policy, slot_key, zero, 0 if alike else pool),
+        base=zero,
+        clock=jnp.zeros((), jnp.int32),
+        restarts_reused=zero,
+        returns=no_returns,
+        returns_finished=no_returns,
+        alike=alike,
+    )
+
+
+def entries(env: Env, policy: Policy, slot_key: Array, base: Int[Array, " B"], pool: int) -> Any:
+    """Initial (state, memory) of the `pool` episodes after `base`; with `pool` 0 one that stands for all."""
+    if pool == 0:
+        return jax.tree.map(lambda x: x[None], initial(env, policy, jax.random.key(0)))
+    ahead = jnp.arange(1, pool + 1, dtype=jnp.int32)
+    of_slot = jax.vmap(lambda k, j: initial(env, policy, episode_key(k, j)), in_axes=(None, 0))
+    return jax.vmap(lambda k, b: of_slot(k, b + ahead))(slot_key, base)  # [B, P, ...]
+
+
+def refill(env: Env, policy: Policy, batch: Batch) -> Batch:
+    """Replace the whole pool by the initial states of each slot's next P episodes."""
+    if batch.alike:
+        return batch
+    pool = jax.tree.leaves(batch.fresh)[0].shape[1]
+    fresh = entries(env, policy, batch.slot_key, batch.episode, pool)
+    return dataclasses.replace(batch, fresh=fresh, base=batch.episode)
+
+
+def restart(batch: Batch, done: Bool[Array, " B"]) -> Batch:
+    """Put the slots whose episode has ended at the start of their next one."""
+    episode = batch.episode + done
+    streams = jax.vmap(lambda k, j: streams_of(episode_key(k, j)))(batch.slot_key, episode)
+    if batch.alike:
+        state, memory = jax.tree.map(lambda x: x[0], batch.fresh)
+        reused = batch.restarts_reused
+        put = jax.vmap(keep, in_axes=(0, None, 0))
+    else:
+        pool = jax.tree.leaves(batch.fresh)[0].shape[1]
+        wanted = episode - batch.base - 1
+        entry = jnp.clip(wanted, 0, pool - 1)
+        state, memory = jax.tree.map(lambda x: jax.vmap(lambda row, e: row[e])(x, entry), batch.fresh)
+        reused = batch.restarts_reused + (done & (wanted >= pool))
+        put = jax.vmap(keep)
+    return dataclasses.replace(
+        batch,
+        world=jax.vmap(keep)(done, streams.world, batch.world),
+        agents=jax.vmap(keep)(done, streams.agents, batch.agents),
+        episode=episode,
+        t=jnp.where(done, 0, batch.t),
+        state=put(done, state, batch.state),
+        memory=put(done, memory, batch.memory),
+        restarts_reused=reused,
+        returns_finished=jnp.where(done[:, None], batch.returns, batch.returns_finished),
+    )
+
+
+def advance(
+    env: Env, policy: Policy, batch: Batch, steps: int, *, trace: tuple[str, ...] = ()
+) -> tuple[Batch, dict[str, Any] | None]:
+    """Play `steps` steps in every slot, starting new episodes where old ones end.
+
+    `trace` names fields of `Move` (dotted: `"turn.obs"`, `"final_obs"`) to keep for every step, leading axes
+    [S, B]; nothing is kept by default.  On the step that ends an episode, `nxt` and `final_obs` are its last
+    ones, `terminated` and `truncated` say why, and `turn` of the following step is the fresh one.
+
+    A slot that ends more than P episodes without a refill starts again from its last entry: a repeated
+    initial state, with step keys of its own; `Batch.restarts_reused` counts these.  Raises `ValueError`
+    unless `steps` is a positive multiple of `env.end_every`.
+    """
+    if steps < 1 or steps % env.end_every:
+        raise ValueError(
+            f"steps {steps}: must be a positive multiple of {env.end_every}, where episodes may end"
+        )
+    fields = {name: attrgetter(name) for name in trace}
+
+    def one_step(carry: tuple[Batch, Array], _: Any) -> tuple[Any, Any]:
+        batch, _ = carry
+
+        def of_slot(world: Array, agents: Array, t: Array, state: Any, memory: Any) -> tuple[Transition, Any]:
+            return take_turn(env, policy, Streams(world, world, world, agents), t, state, memory)
+
+        turn, memory = jax.vmap(of_slot)(batch.world, batch.agents, batch.t, batch.state, batch.memory)
+        returns = batch.returns + turn.reward if batch.returns.shape[1] else batch.returns
+        nxt = dataclasses.replace(
+            batch, t=batch.t + 1, clock=batch.clock + 1, state=turn.nxt, memory=memory, returns=returns
+        )
+
+        def fields_of(turn: Transition, memory: Any, episode: Array) -> dict[str, Any]:
+            move = Move(**vars(turn), env=env, memory=memory, episode=episode)
+            return {name: get(move) for name, get in fields.items()}
+
+        kept = jax.vmap(fields_of)(turn, batch.memory, batch.episode)
+        return (nxt, turn.terminated | turn.truncated), kept
+
+    def one_block(batch: Batch, _: Any) -> tuple[Batch, Any]:
+        none_done = jnp.zeros(batch.t.shape, jnp.bool_)
+        (batch, done), kept = jax.lax.scan(
+            one_step, (batch, none_done), None, length=env.end_every, unroll=env.end_every == 1
+        )
+        return restart(batch, done), kept
+
+    batch, kept = jax.lax.scan(one_block, batch, None, length=steps // env.end_every)
+    if not trace:
+        return batch, None
+    return batch, jax.tree.map(lambda x: x.reshape((-1, *x.shape[2:])), kept)
+
+
+def totals(batch: Batch) -> dict[str, Any]:
+    """Counts over all slots since the start, as Python numbers.
+
+    `steps`, `episodes` finished, `steps_finished` (their lengths added up), `reused` restarts, and, when
+    asked for at the start, `returns_finished` per agent.  Added up at the host, where nothing overflows: a
+    device counter holds 2^31 - 1 steps of one slot.
+    """
+    t, episode = np.asarray(batch.t, np.int64), np.asarray(batch.episode, np.int64)
+    steps = int(batch.clock) * t.size
+    counts: dict[str, Any] = {
+        "steps": steps,
+        "episodes": int(episode.sum()),
+        "steps_finished": steps - int(t.sum()),
+        "reused": int(np.asarray(batch.restarts_reused, np.int64).sum()),
+    }
+    if batch.returns.shape[1]:
+        counts["returns_finished"] = np.asarray(batch.returns_finished, np.float64).sum(0).tolist()
+    return counts
