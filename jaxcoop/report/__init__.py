@@ -1,0 +1,1 @@
+"""What a person looks at after a run: tables, figures and one self-contained page."""
