@@ -1,0 +1,209 @@
+"""Whole episodes and conversations of the reference's runner, every recorded field compared."""
+
+import gzip
+import json
+from collections import defaultdict
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from jaxcoop.agents.llm.dining import DiningPrompts, DiningTeam
+from jaxcoop.envs.dining import Dining
+from jaxcoop.envs.dining.dialogue import Dialogue
+from jaxcoop.envs.dining.metrics import fairness, starvation, throughput
+from jaxcoop.envs.dining.records import decision_records, record_count
+from jaxcoop.envs.dining.text import neighbour_message
+from jaxcoop.envs.dining.types import ACTION_NAMES, Action
+from jaxcoop.planning.clients.function import FunctionClient
+from jaxcoop.planning.hub import Hub
+
+
+@pytest.fixture(autouse=True, scope="module")
+def quick_compilation():
+    """Some hundred small programs run once each: compile them fast rather than well."""
+    before = jax.config.read("jax_disable_most_optimizations")
+    jax.config.update("jax_disable_most_optimizations", True)
+    yield
+    jax.config.update("jax_disable_most_optimizations", before)
+
+
+def cases_of(files, key):
+    """Cases of the files, grouped by `key(case)`."""
+    groups = defaultdict(list)
+    for path in files:
+        for line in gzip.open(path):
+            case = json.loads(line)
+            groups[key(case)].append(case)
+    return groups
+
+
+def play_recorded(env, actions):
+    """Final states of episodes with recorded actions [E, T, K], frozen at their ends."""
+
+    def one(actions):
+        state = env.reset(jax.random.key(0))
+        draws = env.sample_draws(jax.random.key(0), state)
+
+        def step(carry, action):
+            state, done = carry
+            nxt = env.step(state, action, draws)
+            frozen = jax.tree.map(lambda a, b: jnp.where(done, b, a), nxt.state, state)
+            return (frozen, done | nxt.terminated | nxt.truncated), None
+
+        (state, done), _ = jax.lax.scan(step, (state, jnp.bool_(False)), actions)
+        return env.outcome(state), done
+
+    return jax.device_get(jax.jit(jax.vmap(one))(jnp.asarray(actions, jnp.int32)))
+
+
+def check_result(case, meals, timesteps):
+    """What follows from meals and length alone."""
+    assert meals.tolist() == case["meals"]
+    assert timesteps == case["total_timesteps"]
+    if "throughput" in case:
+        assert meals.sum() == case["total_meals"]
+        assert throughput(meals.sum(), timesteps) == case["throughput"]
+        assert fairness(meals) == case["fairness"]
+        assert starvation(meals) == case["starvation"]
+
+
+@pytest.mark.parametrize("mode", ["simultaneous", "sequential"])
+@pytest.mark.parametrize("terminal", [True, False])
+def test_dining_episodes_end_as_the_reference_ends_them(golden_files, mode, terminal):
+    files = golden_files("dining", "episodes*.jsonl.gz")
+    groups = cases_of(files, lambda c: (c["n"], c["max_timesteps"], c["mode"], c["deadlock_terminal"]))
+    for (n, limit, of_mode, of_terminal), cases in groups.items():
+        if (of_mode, of_terminal) != (mode, terminal):
+            continue
+        env = Dining(n, mode, limit, terminal)
+        steps = np.full((len(cases), env.horizon * env.num_actors), int(Action.WAIT))
+        for row, case in zip(steps, cases):
+            row[: len(case["actions"])] = [int(a) for a in case["actions"]]
+        out, done = play_recorded(env, steps.reshape(len(cases), env.horizon, env.num_actors))
+        assert done.all()
+        for k, case in enumerate(cases):
+            check_result(case, out.meals[k], out.timesteps[k])
+            assert len(case["actions"]) == out.timesteps[k] * env.num_actors
+            assert bool(out.deadlock_reported[k]) == case["deadlock"]
+            reported_at = int(out.deadlock_timestep[k]) if out.deadlock_reported[k] else None
+            assert reported_at == case["deadlock_timestep"]
+            assert out.deadlock_events[k] == case["deadlock_events"]
+            records, _ = decision_records([int(a) for a in case["actions"]], n, mode)
+            assert len(records) == case["decision_records"] == record_count(out.timesteps[k], n, mode)
+            assert case["call_records"] == len(records)
+            if case["decision_actions"] is not None:
+                assert "".join(map(str, records)) == case["decision_actions"]
+
+
+FIELDS = {"st": "state", "me": "meals_eaten", "lf": "left_fork_status", "rf": "right_fork_status", "hold": "holding_status"}
+SEEN = "|{left_message}|{right_message}"
+DECISION = "|".join(f"{{{field}}}" for field in FIELDS.values()) + SEEN
+DISCUSSION = "{round} of {rounds}" + SEEN
+PROMPTS = DiningPrompts(system="{philosopher_name}", decision=DECISION, discussion=DISCUSSION)
+
+
+class Script:
+    """A model that says what the recorded philosophers said, and keeps what it was shown."""
+
+    def __init__(self, cases):
+        self.cases = cases
+        self.heard = defaultdict(list)  # (episode, philosopher) -> user texts in order
+
+    def __call__(self, request):
+        _, episode, agent, _ = request.draw
+        heard = self.heard[episode, agent]
+        call = self.cases[episode]["calls"][str(agent)][len(heard)]
+        heard.append(request.messages[1].content)
+        said = "" if call["said"] is None else f"MESSAGE: {call['said']}\n"
+        return f"THINKING: -\n{said}ACTION: {call['action'] or 'WAIT'}"
+
+
+def memory_of(user):
+    """(timesteps, marks) of the memory section of a prompt."""
+    heads = [line.split() for line in user.splitlines() if line.startswith("Timestep ")]
+    return [int(head[1]) for head in heads], [len(head) > 2 for head in heads]
+
+
+def check_call(call, user, communication):
+    """What one philosopher was shown in one call, against the record."""
+    first = user.splitlines()[0].split("|")
+    left, right = call["left_seen"], call["right_seen"]
+    assert first[-2:] == [neighbour_message(left), neighbour_message(right)]
+    if call["kind"] == "discussion":
+        assert first[0] == "{} of {}".format(*call["round"])
+        assert call["shown"] == {} and memory_of(user) == ([], [])
+    else:
+        assert dict(zip(FIELDS, first)) == call["shown"]
+    assert memory_of(user) == (call["memory_timesteps"], call["memory_deadlock"])
+    assert communication or (left, right) == (None, None)
+
+
+@pytest.fixture(scope="module")
+def programs():
+    """Start and ask-closing functions, compiled once for the dialogues that share a program."""
+    made = {}
+
+    def find(dialogue):
+        key = (dialogue.env, dialogue.communication, dialogue.discussions, dialogue.memory_window)
+        if key not in made:
+
+            def look(state):
+                return state, dialogue.need(state), dialogue.done(state), dialogue.view(state), dialogue.outcome(state)
+
+            def start(episode):
+                return look(dialogue.begin(jax.random.key(0), episode))
+
+            def close(state, answers, answered):
+                return look(dialogue.advance(dialogue.apply(state, answers, answered)))
+
+            made[key] = jax.jit(jax.vmap(start)), jax.jit(jax.vmap(close))
+        return made[key]
+
+    return find
+
+
+def converse(team, episodes, start, close):
+    """All episodes to their end, asking everybody who needs an answer at once; returns the outcomes."""
+    states, need, done, view, outcome = jax.device_get(start(np.arange(episodes, dtype=np.int32)))
+    while not done.all():
+        rows = np.nonzero(need)
+        fields = {name: x[rows[0]] for name, x in view.episode.items()}
+        fields |= {name: x[rows] for name, x in view.agent.items()}
+        answers = np.full((*need.shape, team.process.answer_words), -1, np.int32)
+        answers[rows] = team.planner.submit(fields).result()
+        states, need, done, view, outcome = jax.device_get(close(states, answers, need))
+    return outcome.game
+
+
+@pytest.mark.parametrize("mode", ["simultaneous", "sequential"])
+def test_dining_conversations_show_and_do_what_the_reference_did(golden_files, programs, mode):
+    names = ("n", "mode", "communication", "communication_rounds", "memory_window", "max_timesteps", "deadlock_terminal")
+    files = golden_files("dining", "communication*.jsonl.gz")
+    for group, cases in cases_of(files, lambda c: tuple(c[name] for name in names)).items():
+        n, of_mode, communication, rounds, window, limit, terminal = group
+        if of_mode != mode:
+            continue
+        env = Dining(n, mode, limit, terminal)
+        dialogue = Dialogue(env, communication, rounds, window)
+        script = Script(cases)
+        with Hub(FunctionClient(script, temperature=None)) as hub:
+            team = DiningTeam(dialogue, PROMPTS, hub, seed=0)
+            out = converse(team, len(cases), *programs(dialogue))
+            events = team.take_events()
+        for k, case in enumerate(cases):
+            check_result(case, out.meals[k], out.timesteps[k])
+            assert out.deadlock_events[k] == case["deadlock_events"]
+            assert record_count(out.timesteps[k], n, mode) == case["decision_records"]
+            assert case["call_records"] == case["decision_records"]
+            for agent, calls in case["calls"].items():
+                heard = script.heard[k, int(agent)]
+                assert len(heard) == len(calls), (group, k, agent)
+                for call, user in zip(calls, heard):
+                    check_call(call, user, communication)
+                mine = (events["episode"] == k) & (events["agent"] == int(agent))
+                acted = [ACTION_NAMES[a] for a in events["action"][mine & (events["discussion_round"] == 0)]]
+                assert acted == [c["action"].lower() for c in calls if c["kind"] == "action"]
+                said = [c["said"] or "" if communication else "" for c in calls]
+                assert events["message"][mine].tolist() == said
