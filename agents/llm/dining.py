@@ -5,6 +5,7 @@ Axes: R rows, one for each philosopher that is asked.  Host side; source: 8 to 1
 
 import dataclasses
 import threading
+from functools import partial
 from typing import Any, Literal, NamedTuple, get_args
 
 import jax
@@ -14,7 +15,7 @@ from jaxtyping import Array, Int
 from jaxcoop.core.registry import unknown
 from jaxcoop.core.results import Columns
 from jaxcoop.envs.dining import results
-from jaxcoop.envs.dining.dialogue import Dialogue, DialogueState
+from jaxcoop.envs.dining.dialogue import Dialogue, DialogueOutcome, DialogueState
 from jaxcoop.envs.dining.prompts import Prompts, build_prompts
 from jaxcoop.envs.dining.replies import JsonReply, Parsed, ReplyFormat, parse_reply
 from jaxcoop.envs.dining.text import PromptRenderer
@@ -95,7 +96,7 @@ class DiningTeam:
 
     def begin(self, root: Array, episodes: Int[Array, " B"]) -> DialogueState:
         """The starts of the numbered episodes."""
-        return jax.jit(jax.vmap(self.dialogue.begin, in_axes=(None, 0)))(root, episodes)
+        return _begin(self.dialogue, root, episodes)
 
     def write(self, rows: Rows) -> list[Request]:
         """One request for each row."""
@@ -175,7 +176,7 @@ class DiningTeam:
 
     def columns(self, states: DialogueState) -> Columns:
         """Result columns of finished episodes, with the number of asks and of answers by status."""
-        outcome = jax.tree.map(np.asarray, jax.jit(jax.vmap(self.dialogue.outcome))(states))
+        outcome = jax.device_get(_outcome(self.dialogue, states))
         answers = {f"answers_{s.name.lower()}": outcome.statuses[:, s] for s in Status}
         return {**results.columns(outcome.game), "asks": outcome.asks, **answers}
 
@@ -184,6 +185,16 @@ class DiningTeam:
         with self._lock:
             taken, self._decisions = self._decisions, []
         return decision_columns(sorted(set(taken), key=lambda d: (d.episode, d.ask, d.agent)))
+
+
+@partial(jax.jit, static_argnums=0)
+def _begin(dialogue: Dialogue, root: Array, episodes: Int[Array, " B"]) -> DialogueState:
+    return jax.vmap(dialogue.begin, in_axes=(None, 0))(root, episodes)
+
+
+@partial(jax.jit, static_argnums=0)
+def _outcome(dialogue: Dialogue, states: DialogueState) -> DialogueOutcome:
+    return jax.vmap(dialogue.outcome)(states)
 
 
 _MEMORY = ("timestep", "deadlock", "left", "right", "eating", "meals")
