@@ -6,17 +6,23 @@ Axes: R rows, one for each philosopher that is asked.  Host side; source: 8 to 1
 import dataclasses
 import threading
 from functools import partial
+from pathlib import Path
 from typing import Any, Literal, NamedTuple, get_args
 
 import jax
 import numpy as np
 from jaxtyping import Array, Int
 
+from jaxcoop.agents.llm.registry import LanguageAgents
 from jaxcoop.core.registry import unknown
 from jaxcoop.core.results import Columns
 from jaxcoop.envs.dining import results
-from jaxcoop.envs.dining.dialogue import Dialogue, DialogueOutcome, DialogueState
+from jaxcoop.envs.dining.dialogue import Dialogue, DialogueOutcome, DialogueState, Protocol
+from jaxcoop.envs.dining.env import Dining
+from jaxcoop.envs.dining.metrics import consistency
+from jaxcoop.envs.dining.presets import CONDITIONS
 from jaxcoop.envs.dining.prompts import Prompts, build_prompts
+from jaxcoop.envs.dining.records import decision_records
 from jaxcoop.envs.dining.replies import JsonReply, Parsed, ReplyFormat, parse_reply
 from jaxcoop.envs.dining.text import PromptRenderer
 from jaxcoop.envs.dining.types import Action
@@ -46,53 +52,75 @@ class Decision(NamedTuple):
 
 
 @dataclasses.dataclass(frozen=True)
-class DiningPrompts:
-    """Which prompts are used; `system`, `decision`, `discussion` are the caller's own templates or None."""
+class DiningTalk:
+    """How philosophers talk and what they are told.  Raises `ValueError` for a value out of range."""
 
-    prompt: str = "default"  # strategy: default, minimal, theory_of_mind, symmetry_breaking, resource_ordering
-    keep_prompt_with_communication: bool = False  # the package drops the strategy when messages are on (11)
-    reply_format: ReplyFormat = "text"  # "json": the paper's form (14, point 12)
-    fork_view: ForkView = "availability"  # "holder": the paper's observation (14, point 13)
-    system: str | None = None
-    decision: str | None = None
-    discussion: str | None = None
+    communication: bool = False  # messages between neighbours
+    communication_rounds: int = 1  # k, 1 or more; k rounds are k-1 discussions before each action
+    memory_window: int = 0  # tables of the past that are shown; 0: none
+    protocol: Protocol = (
+        "package"  # "paper": messages go to everybody, k full exchanges before each commitment
+    )
+    prompt: str = "default"  # default, minimal, theory_of_mind, symmetry_breaking or resource_ordering
+    keep_prompt: bool = False  # keep the prompt strategy when messages are on; the reference drops it
+    reply_format: ReplyFormat = "text"  # "json": the paper's reply form
+    fork_view: ForkView = "availability"  # "holder": who holds each fork is shown, as in the paper
+    system: str | None = None  # own system prompt, a Python format template; @FILE reads it from a file
+    decision: str | None = None  # own decision prompt, likewise
+    discussion: str | None = None  # own discussion prompt, likewise
 
     def __post_init__(self) -> None:
-        """Check the option that the templates do not check."""
+        """Check the options that neither the dialogue nor the templates check; read templates from files."""
         if self.fork_view not in get_args(ForkView):
             raise unknown("fork_view", self.fork_view, get_args(ForkView))
+        for name in ("system", "decision", "discussion"):
+            object.__setattr__(self, name, _template(name, getattr(self, name)))
 
-    def build(self, dialogue: Dialogue) -> Prompts:
-        """The templates for a dialogue.  Raises `ValueError` for an unknown strategy or a wrong template."""
+    def dialogue(self, env: Dining) -> Dialogue:
+        """Episodes of `env` under these options."""
+        return Dialogue(env, self.communication, self.communication_rounds, self.memory_window, self.protocol)
+
+    def prompts(self) -> Prompts:
+        """The templates.  Raises `ValueError` for an unknown strategy or a template that cannot be filled."""
         return build_prompts(
             self.prompt,
-            communication=dialogue.communication,
+            communication=self.communication,
             reply_format=self.reply_format,
-            broadcast=dialogue.protocol == "paper",
-            keep_strategy_with_communication=self.keep_prompt_with_communication,
+            broadcast=self.protocol == "paper",
+            keep_strategy_with_communication=self.keep_prompt,
             system=self.system,
             decision=self.decision,
             discussion=self.discussion,
         )
 
 
+def _template(name: str, text: str | None) -> str | None:
+    """The text of a template option; `@FILE` names a file."""
+    if text is None or not text.startswith("@"):
+        return text
+    try:
+        return Path(text[1:]).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as err:
+        raise ValueError(f"{name} {text!r}: cannot read the template file: {err}") from None
+
+
 class DiningTeam:
-    """All philosophers of all episodes of one dialogue, played by one language model through one hub.
+    """All philosophers of all episodes of one configuration, played by one language model through one hub.
 
     `seed` names the sample when the model is sampled: the draw of a request is (seed, episode, philosopher, ask).
     """
 
-    def __init__(self, dialogue: Dialogue, prompts: DiningPrompts, hub: Hub, seed: int) -> None:
-        self.process = self.dialogue = dialogue
-        self.prompts, self.seed = prompts, seed
+    def __init__(self, env: Dining, talk: DiningTalk, hub: Hub, seed: int) -> None:
+        self.process = self.dialogue = dialogue = talk.dialogue(env)
+        self.talk, self.seed = talk, seed
         self.renderer = PromptRenderer(
-            prompts.build(dialogue), dialogue.num_agents, communication=dialogue.communication
+            talk.prompts(), dialogue.num_agents, communication=dialogue.communication
         )
         self.record = hub.record
         self.planner = TextPlanner(hub, self.write, self.read, dialogue.answer_words)
         self._decisions: list[Decision] = []
         self._lock = threading.Lock()
-        self._schema = JsonReply.model_json_schema() if prompts.reply_format == "json" else None
+        self._schema = JsonReply.model_json_schema() if talk.reply_format == "json" else None
 
     def begin(self, root: Array, episodes: Int[Array, " B"]) -> DialogueState:
         """The starts of the numbered episodes."""
@@ -109,7 +137,9 @@ class DiningTeam:
         is_discussion = row["is_discussion"]
 
         def malformed(reply: Reply) -> str | None:
-            return None if self._parse(reply.text, is_discussion).found or is_discussion else "names no action"
+            return (
+                None if self._parse(reply.text, is_discussion).found or is_discussion else "names no action"
+            )
 
         return Request(
             messages=(Message("system", rendered.system), Message("user", rendered.user)),
@@ -135,7 +165,7 @@ class DiningTeam:
         }
         if "board" in row:
             described["all_messages"] = [self._text(row["episode"], handle) for handle in row["board"]]
-        if self.prompts.fork_view == "availability":
+        if self.talk.fork_view == "availability":
             del described["left_holder"], described["right_holder"]
         return described
 
@@ -143,7 +173,9 @@ class DiningTeam:
         return None if handle < 0 else self.record.text(episode, handle)
 
     def _parse(self, text: str, is_discussion: bool) -> Parsed:
-        return parse_reply(text, self.dialogue.communication, self.prompts.reply_format, discussion=is_discussion)
+        return parse_reply(
+            text, self.dialogue.communication, self.talk.reply_format, discussion=is_discussion
+        )
 
     def read(self, rows: Rows, answers: list[Answer]) -> np.ndarray:
         """Answer words of the rows; messages go to the text table, decisions to the log."""
@@ -165,7 +197,15 @@ class DiningTeam:
             words[k] = action, message is not None, status
             decisions.append(
                 Decision(
-                    episode, ask, clock, discussion_round, agent, action, message, reasoning or None, int(status)
+                    episode,
+                    ask,
+                    clock,
+                    discussion_round,
+                    agent,
+                    action,
+                    message,
+                    reasoning or None,
+                    int(status),
                 )
             )
         if texts:
@@ -210,3 +250,32 @@ def decision_columns(decisions: list[Decision]) -> Columns:
         else:
             columns[name] = np.array(values, np.int32)
     return columns
+
+
+def answers_row(env: Dining, talk: DiningTalk, columns: Columns, events: Columns) -> dict[str, Any]:
+    """12: what the answers add to the row of a cell: how many, of what kind, and message-action consistency."""
+    row = {name: int(columns[f"answers_{name}"].sum()) for name in ("fallback", "malformed")}
+    row["answers"] = int(sum(columns[f"answers_{s.name.lower()}"].sum() for s in Status))
+    if not talk.communication:
+        return row
+    acted = events["discussion_round"] == 0
+    episode, actions, texts = (events[name][acted] for name in ("episode", "action", "message"))
+    recorded_actions: list[int] = []
+    recorded_messages: list[str | None] = []
+    for one in np.split(np.arange(len(episode)), np.flatnonzero(np.diff(episode)) + 1):
+        played, said = decision_records(
+            actions[one], env.philosophers, env.mode, [m or None for m in texts[one]]
+        )
+        recorded_actions += played.tolist()
+        recorded_messages += said
+    row["message_action_consistency"] = consistency(recorded_messages, recorded_actions)
+    return row
+
+
+def preset_talk(preset: str | None) -> DiningTalk:
+    """The talk of a condition; presets of rules say nothing about it."""
+    condition = CONDITIONS.get(preset or "")
+    return DiningTalk() if condition is None else DiningTalk(prompt=condition.prompt, **condition.dialogue)
+
+
+LANGUAGE_AGENTS = LanguageAgents(options=preset_talk, team=DiningTeam, row=answers_row, parser=PARSER)

@@ -238,7 +238,9 @@ class Dialogue(Process):
         acted = acted.replace(
             # 10: a philosopher that stays silent in an action reply leaves its old text on the board
             board=jnp.where(self.speakers(actor) & (state.said >= 0), state.said, state.board),
-            stage=jnp.zeros((), jnp.int32) if not self.env.is_sequential else self.next_stage(step.state, state),
+            stage=jnp.zeros((), jnp.int32)
+            if not self.env.is_sequential
+            else self.next_stage(step.state, state),
         )
         talked = state.replace(board=state.said, shown=state.board, stage=state.stage + 1)
         nxt = jax.tree.map(lambda a, b: jnp.where(discussion, a, b), talked, acted)

@@ -197,9 +197,7 @@ class Dining(Env):
         if new is table:
             return table, waiting, hold_counts
         new_state = (new, self.count_waiting(new), counts)
-        return jax.tree.map(
-            lambda a, b: jnp.where(is_check, a, b), new_state, (table, waiting, hold_counts)
-        )
+        return jax.tree.map(lambda a, b: jnp.where(is_check, a, b), new_state, (table, waiting, hold_counts))
 
     def outcome(self, state: State) -> Outcome:
         """The episode's record."""

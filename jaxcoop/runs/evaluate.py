@@ -14,6 +14,7 @@ from jaxcoop.core import Env, Policy, rollout
 from jaxcoop.core.env import state_bytes
 from jaxcoop.core.registry import EnvSpec
 from jaxcoop.core.results import Columns, Results, plain_results
+from jaxcoop.planning.batches import OnRound
 from jaxcoop.planning.front_ends import FRONT_ENDS
 from jaxcoop.planning.planner import Planner
 from jaxcoop.planning.process import Process
@@ -82,7 +83,9 @@ def play_policy(
         played = rollout(env, policy, root, numbers, trace=tuple(trace))
         kept = jax.tree.map(lambda x, count=count: np.asarray(x[:count]), played)
         if trace:
-            folder.write_trace(index, {"episode": np.arange(first, first + count), **trace_arrays(kept.trace)})
+            folder.write_trace(
+                index, {"episode": np.arange(first, first + count), **trace_arrays(kept.trace)}
+            )
         folder.write_chunk(index, first, count, results.columns(kept.outcome))
         on_episodes(count)
 
@@ -105,21 +108,21 @@ def play_team(
     seed: int,
     chunk: int,
     front_end: str = "segments",
-    timeout: float | None = None,
+    before_writing: Callable[[], None] = lambda: None,
     on_episodes: OnEpisodes = lambda _: None,
-    on_round: Any = None,
+    on_round: OnRound | None = None,
 ) -> None:
     """Play what is still to play of `episodes` episodes with planners.
 
-    A chunk that was cut short is played again from the record, so no recorded answer is asked for twice.  Raises
-    `PlannerUnusable` when the planner cannot go on; the chunks before are safe.
+    A chunk that was cut short is played again from the record, so no recorded answer is asked for twice.
+    `before_writing` may raise to keep a finished chunk from being stored.  Raises `PlannerUnusable` when the planner
+    cannot go on; the chunks before are safe.
     """
     root = jax.random.key(seed)
     for index, first, count in folder.plan(episodes, chunk):
         states = team.begin(root, first + jnp.arange(count, dtype=jnp.int32))
-        states = FRONT_ENDS[front_end](
-            team.process, team.planner, states, timeout=timeout, on_round=on_round
-        )
+        states = FRONT_ENDS[front_end](team.process, team.planner, states, on_round=on_round)
+        before_writing()
         folder.write_chunk(index, first, count, team.columns(states), events=team.take_events())
         on_episodes(count)
 

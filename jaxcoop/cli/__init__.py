@@ -1,0 +1,1 @@
+"""The `jaxcoop` command; one module for each sub-command, loaded when it is called."""

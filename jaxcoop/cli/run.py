@@ -1,0 +1,121 @@
+"""`jaxcoop run ENV`: play one configuration, write its run folder, print its table."""
+
+import dataclasses
+import shlex
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+from jaxcoop.agents.llm.registry import can_talk, language_agents
+from jaxcoop.agents.registry import list_policies
+from jaxcoop.cli.arguments import UsageError, parse, take_option
+from jaxcoop.cli.progress import progress
+from jaxcoop.core.registry import EnvSpec, get_spec, list_envs, make
+from jaxcoop.report.html import write_report
+from jaxcoop.report.tables import cell_table
+from jaxcoop.runs.cell import LANGUAGE, Cell, Finished, run_cell
+from jaxcoop.runs.model import LanguageModel
+
+POLICY_EPISODES, LANGUAGE_EPISODES = 1000, 30
+
+
+@dataclasses.dataclass(frozen=True)
+class RunOptions:
+    """How the run is made."""
+
+    agent: str | None = (
+        None  # who plays; see jaxcoop list ENV.  Default: random_any, or llm when --model is given
+    )
+    episodes: int | None = None  # default: 1000 with policies, 30 with a language model
+    seed: int = 0  # episode e of seed s is always the same, whatever --chunk and --episodes are
+    out: Path | None = None  # run folder; default: runs/ENV-PRESET-AGENT-DIGEST
+    force: bool = False  # begin anew; an earlier run in the folder is kept as FOLDER.old-N
+    chunk: int | None = None  # episodes at a time; default: what fits into memory
+    trace: tuple[str, ...] = ()  # fields of every step to keep, e.g. actions nxt.table turn.obs
+
+
+def main(arguments: list[str]) -> None:
+    """Run one configuration.  The same command continues a run that was stopped."""
+    command = shlex.join(["jaxcoop", "run", *arguments])
+    if not arguments or arguments[0].startswith("-"):
+        names = ", ".join(list_envs())
+        if arguments[:1] in (["-h"], ["--help"]):
+            print(
+                f"usage: jaxcoop run ENV [--preset PRESET] [OPTIONS]\n\nENV: {names}\njaxcoop run ENV --help"
+            )
+            return
+        raise UsageError(f"no environment named; allowed: {names} (jaxcoop run ENV --help)")
+    spec = get_spec(arguments[0])
+    preset, rest = take_option(arguments[1:], "--preset")
+    options = parse(
+        options_type(spec, preset),
+        rest,
+        prog=f"jaxcoop run {spec.name}",
+        description=f"{spec.summary}. --preset PRESET starts from named options (jaxcoop list {spec.name}).",
+    )
+    cell = make_cell(spec, preset, options)
+    finished = run_cell(
+        cell,
+        command=command,
+        out=options.run.out,
+        force=options.run.force,
+        chunk=options.run.chunk,
+        watch=lambda total, done: progress(total, done),
+    )
+    show(cell, finished)
+
+
+def options_type(spec: EnvSpec, preset: str | None) -> type:
+    """A dataclass of all options, their defaults taken from the preset."""
+    import tyro
+
+    env = make(spec.name, preset)
+    groups: list[tuple[str, Any]] = [("run", RunOptions()), ("env", env)]
+    if can_talk(spec.name):
+        groups += [("talk", language_agents(spec.name).options(preset)), ("llm", LanguageModel())]
+    fields = [
+        (name, Annotated[type(default), tyro.conf.OmitArgPrefixes], dataclasses.field(default=default))
+        for name, default in groups
+    ]
+    return dataclasses.make_dataclass("Options", fields, frozen=True)
+
+
+def make_cell(spec: EnvSpec, preset: str | None, options: Any) -> Cell:
+    """The cell that the options describe."""
+    run, model = options.run, getattr(options, "llm", None)
+    named = model is not None and model.model is not None
+    agent = run.agent or (LANGUAGE if named else "random_any")
+    if named and agent != LANGUAGE:
+        raise UsageError(f"--model is for --agent {LANGUAGE}, not for --agent {agent}; leave one of them out")
+    if agent == LANGUAGE and not can_talk(spec.name):
+        raise UsageError(
+            f"language models cannot play {spec.name}; agents: {', '.join(list_policies(spec.name))}"
+        )
+    default = LANGUAGE_EPISODES if agent == LANGUAGE else POLICY_EPISODES
+    labels = {"condition": preset or spec.name}
+    labels |= {
+        name: getattr(options.env, name) for name in ("mode", "philosophers") if hasattr(options.env, name)
+    }
+    return Cell(
+        env=options.env,
+        agent=agent,
+        episodes=default if run.episodes is None else run.episodes,
+        seed=run.seed,
+        preset=preset,
+        talk=getattr(options, "talk", None),
+        model=model if agent == LANGUAGE else None,
+        trace=run.trace,
+        labels=labels,
+    )
+
+
+def show(cell: Cell, finished: Finished) -> None:
+    """Notes on stderr; the table and the folder on stdout; the report into the folder."""
+    for note in finished.notes:
+        print(f"jaxcoop: {note}", file=sys.stderr)
+    title = f"{cell.env.name}, {cell.player}, {cell.episodes:,} episodes, seed {cell.seed}"
+    table = cell_table([finished.row], title)
+    table.print()
+    report = finished.path / "report.html"
+    write_report(report, title, tables=[table], manifest=cell.config())
+    print(f"\nrun folder: {finished.path}")

@@ -1,0 +1,221 @@
+"""One cell: one player in one configuration of one environment, from its options to its row and its folder."""
+
+import dataclasses
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
+from typing import Any, Protocol
+
+from jaxcoop.agents.llm.registry import language_agents
+from jaxcoop.agents.registry import make_policy
+from jaxcoop.core import Env
+from jaxcoop.core.registry import get_spec
+from jaxcoop.planning.batches import Progress
+from jaxcoop.planning.planner import PlannerUnusable
+from jaxcoop.planning.record import Record
+from jaxcoop.planning.usage import Usage
+from jaxcoop.runs.evaluate import (
+    MAX_TEAM_CHUNK,
+    cell_row,
+    default_chunk,
+    play_policy,
+    play_team,
+    results_of,
+)
+from jaxcoop.runs.folder import RunFolder
+from jaxcoop.runs.manifest import default_folder
+from jaxcoop.runs.model import RECORD_NAME, LanguageModel
+
+LANGUAGE = "llm"
+"""Name of the agent that a language model plays."""
+
+SEEDS = 2**32
+
+
+class Watcher(Protocol):
+    """Who is told how far a run has come."""
+
+    def advance(self, count: int) -> None:
+        """`count` more episodes are finished."""
+        ...
+
+    def note(self, text: str) -> None:
+        """What goes on within the current chunk."""
+        ...
+
+
+Watch = Callable[[int, int], AbstractContextManager[Watcher]]
+"""`watch(total, done)`: a context in which the run is watched."""
+
+
+class _Nobody:
+    def advance(self, count: int) -> None:
+        """Nothing."""
+
+    def note(self, text: str) -> None:
+        """Nothing."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Cell:
+    """What decides the results of a run.  Raises `ValueError` for a value out of range.
+
+    `talk` and `model` are for a language model (`agent` "llm"), None for policies.  `preset` and `labels` name the
+    cell in tables and default folder names.
+    """
+
+    env: Env
+    agent: str
+    episodes: int
+    seed: int = 0
+    preset: str | None = None
+    talk: Any = None
+    model: LanguageModel | None = None
+    trace: tuple[str, ...] = ()
+    labels: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Check the numbers, and that the player exists."""
+        if not 1 <= self.episodes < 2**31:
+            raise ValueError(f"episodes {self.episodes}: must be from 1 to {2**31 - 1:,}")
+        if not 0 <= self.seed < SEEDS:
+            raise ValueError(f"seed {self.seed}: must be from 0 to {SEEDS - 1:,}")
+        if self.is_language:
+            language_agents(self.env.name)
+            if self.model is None or self.model.model is None:
+                raise ValueError("agent 'llm' needs a model; give --model, e.g. --model openai/gpt-4o-mini")
+            if self.trace:
+                raise ValueError(
+                    "traces are for policies; a language model's decisions are in events.parquet"
+                )
+        else:
+            make_policy(self.agent, self.env)
+
+    @property
+    def is_language(self) -> bool:
+        """A language model plays."""
+        return self.agent == LANGUAGE
+
+    @property
+    def player(self) -> str:
+        """Name of the player in tables."""
+        return str(self.model.model) if self.is_language and self.model else self.agent
+
+    def config(self) -> dict[str, Any]:
+        """Everything that decides the results, as JSON data."""
+        config: dict[str, Any] = {
+            "environment": self.env.name,
+            "environment_version": self.env.version,
+            "options": dataclasses.asdict(self.env),  # type: ignore[call-overload]
+            "agent": self.agent,
+            "episodes": self.episodes,
+            "seed": self.seed,
+        }
+        if self.trace:
+            config["trace"] = list(self.trace)
+        if self.is_language and self.model:
+            config["talk"] = dataclasses.asdict(self.talk)
+            config["model"] = self.model.settings()
+        return config
+
+    def folder(self) -> Path:
+        """Where the run goes unless told otherwise."""
+        return default_folder(self.env.name, self.preset or "", self.player, self.config())
+
+
+@dataclasses.dataclass(frozen=True)
+class Finished:
+    """A finished run."""
+
+    row: dict[str, Any]
+    path: Path
+    notes: list[str]  # what the user should know about how it came about
+
+
+def run_cell(
+    cell: Cell,
+    *,
+    command: str,
+    out: Path | None = None,
+    force: bool = False,
+    chunk: int | None = None,
+    watch: Watch | None = None,
+) -> Finished:
+    """Run a cell, or what is left of it, into its folder; return its row.
+
+    Raises `RunFolderError` for a folder that cannot be used, `RecordError` for its record, `PlannerUnusable` when
+    the language model cannot be asked any more.  Whatever was finished or answered stays in the folder.
+    """
+    if chunk is not None and chunk < 1:
+        raise ValueError(f"chunk {chunk}: must be 1 or more episodes")
+    results = results_of(get_spec(cell.env.name), cell.env)
+    with RunFolder.open(out or cell.folder(), cell.config(), command=command, force=force) as folder:
+        if folder.is_complete:
+            return Finished(folder.summary()["row"], folder.path, list(folder.notes))
+        done = sum(count for _, count in folder.finished())
+        extra: dict[str, Any] = {}
+        with watch(cell.episodes, done) if watch else nullcontext(_Nobody()) as watcher:
+            if cell.is_language:
+                extra = _play_language(cell, folder, chunk, watcher)
+            else:
+                play_policy(
+                    cell.env,
+                    make_policy(cell.agent, cell.env),
+                    results,
+                    folder,
+                    episodes=cell.episodes,
+                    seed=cell.seed,
+                    chunk=chunk or default_chunk(cell.env, cell.episodes),
+                    trace=cell.trace,
+                    on_episodes=watcher.advance,
+                )
+        columns = folder.episodes()
+        row = cell_row(results, columns, model=cell.player, **cell.labels) | extra
+        if cell.is_language:
+            row |= language_agents(cell.env.name).row(cell.env, cell.talk, columns, folder.events())
+        folder.complete({"row": row})
+        return Finished(row, folder.path, list(folder.notes))
+
+
+def _play_language(cell: Cell, folder: RunFolder, chunk: int | None, watcher: Watcher) -> dict[str, Any]:
+    """Play with the language model; returns the usage for the row."""
+    model, agents = cell.model, language_agents(cell.env.name)
+    if model is None:
+        raise ValueError("a language model plays only with a model")
+    with Record(folder.path / RECORD_NAME) as record, model.make_hub(record, agents.parser) as hub:
+        team = agents.team(cell.env, cell.talk, hub, cell.seed)
+
+        def on_round(progress: Progress) -> None:
+            watcher.note(f"{progress.answered:,} answers, {progress.done}/{progress.episodes} of this chunk")
+
+        def check() -> None:
+            """A replay with a gap is no replay: fail before anything of it is stored."""
+            if hub.missing:
+                prompt = " / ".join(line for line in hub.missing[0].text().splitlines() if line)
+                raise PlannerUnusable(
+                    f"replay: {model.replay} lacks {len(hub.missing)} answers, the first one to {prompt[:200]!r}; "
+                    "replay with the configuration of the recorded run, or run without --replay"
+                )
+
+        try:
+            play_team(
+                team,
+                folder,
+                episodes=cell.episodes,
+                seed=cell.seed,
+                chunk=chunk or min(cell.episodes, MAX_TEAM_CHUNK),
+                front_end=model.front_end,
+                before_writing=check,
+                on_episodes=watcher.advance,
+                on_round=on_round,
+            )
+        except PlannerUnusable as err:
+            raise PlannerUnusable(f"{err}. Every answer so far is saved; {folder.resume_hint}") from None
+        return usage_row(hub.usage())
+
+
+def usage_row(usage: Usage) -> dict[str, Any]:
+    """The ledger as entries of a results row."""
+    names = {"calls", "merged", "replayed", "retried", "rate_limited", "timeouts", "errors", "reasked"}
+    names |= {"tokens_in", "tokens_out", "cost", "unpriced", "latency_p50_s", "latency_p90_s"}
+    return {name: value for name, value in usage.as_dict().items() if name in names}
