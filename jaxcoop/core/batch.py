@@ -14,6 +14,7 @@ whose start is the same for every key have no pool, `refill` leaves them alone.
 """
 
 import dataclasses
+from functools import partial
 from operator import attrgetter
 from typing import Any
 
@@ -33,8 +34,6 @@ class Batch:
     """B slots in play."""
 
     slot_key: Array  # [B] fold_in(root, slot)
-    world: Array  # [B] the current episode's streams, see `rollout.Streams`
-    agents: Array  # [B]
     episode: Int[Array, " B"]  # number of the current episode = episodes finished
     t: Int[Array, " B"]  # steps taken in the current episode
     state: Any  # [B, ...]
@@ -63,8 +62,9 @@ class Move(Transition):
 
 
 def starts_alike(env: Env, policy: Policy) -> bool:
-    """Whether initial state and memory ignore the key, judged by the traced program."""
-    start = jax.make_jaxpr(lambda key: initial(env, policy, key))(jax.random.key(0)).jaxpr
+    """Whether initial state and memory ignore their keys, judged by the traced program."""
+    key = jax.random.key(0)
+    start = jax.make_jaxpr(lambda a, b: (env.reset(a), policy.init(b)))(key, key).jaxpr
     used = [v for eqn in start.eqns for v in eqn.invars] + list(start.outvars)
     return not any(v is key for v in used for key in start.invars)
 
@@ -92,16 +92,12 @@ def start(
     if pool < 1:
         raise ValueError(f"pool {pool}: must be 1 or more entries per slot")
     slot_key = jax.vmap(lambda i: jax.random.fold_in(root, i))(slots)
-    keys = jax.vmap(lambda k: episode_key(k, 0))(slot_key)
-    streams = jax.vmap(streams_of)(keys)
-    state, memory = jax.vmap(lambda k: initial(env, policy, k))(keys)
+    state, memory = jax.vmap(lambda k: initial(env, policy, episode_key(k, 0)))(slot_key)
     zero = jnp.zeros(slots.shape, jnp.int32)
     alike = starts_alike(env, policy)
     no_returns = jnp.zeros((*slots.shape, env.num_agents if returns else 0), jnp.float32)
     return Batch(
         slot_key=slot_key,
-        world=streams.world,
-        agents=streams.agents,
         episode=zero,
         t=zero,
         state=state,
@@ -137,7 +133,6 @@ def refill(env: Env, policy: Policy, batch: Batch) -> Batch:
 def restart(batch: Batch, done: Bool[Array, " B"]) -> Batch:
     """Put the slots whose episode has ended at the start of their next one."""
     episode = batch.episode + done
-    streams = jax.vmap(lambda k, j: streams_of(episode_key(k, j)))(batch.slot_key, episode)
     if batch.alike:
         state, memory = jax.tree.map(lambda x: x[0], batch.fresh)
         reused = batch.restarts_reused
@@ -151,8 +146,6 @@ def restart(batch: Batch, done: Bool[Array, " B"]) -> Batch:
         put = jax.vmap(keep)
     return dataclasses.replace(
         batch,
-        world=jax.vmap(keep)(done, streams.world, batch.world),
-        agents=jax.vmap(keep)(done, streams.agents, batch.agents),
         episode=episode,
         t=jnp.where(done, 0, batch.t),
         state=put(done, state, batch.state),
@@ -181,13 +174,9 @@ def advance(
         )
     fields = {name: attrgetter(name) for name in trace}
 
-    def one_step(carry: tuple[Batch, Array], _: Any) -> tuple[Any, Any]:
+    def one_step(streams: Streams, carry: tuple[Batch, Array]) -> tuple[Any, Any]:
         batch, _ = carry
-
-        def of_slot(world: Array, agents: Array, t: Array, state: Any, memory: Any) -> tuple[Transition, Any]:
-            return take_turn(env, policy, Streams(world, world, world, agents), t, state, memory)
-
-        turn, memory = jax.vmap(of_slot)(batch.world, batch.agents, batch.t, batch.state, batch.memory)
+        turn, memory = jax.vmap(partial(take_turn, env, policy))(streams, batch.t, batch.state, batch.memory)
         returns = batch.returns + turn.reward if batch.returns.shape[1] else batch.returns
         nxt = dataclasses.replace(
             batch, t=batch.t + 1, clock=batch.clock + 1, state=turn.nxt, memory=memory, returns=returns
@@ -201,16 +190,21 @@ def advance(
         return (nxt, turn.terminated | turn.truncated), kept
 
     def one_block(batch: Batch, _: Any) -> tuple[Batch, Any]:
+        streams = jax.vmap(lambda k, j: streams_of(episode_key(k, j)))(batch.slot_key, batch.episode)
         none_done = jnp.zeros(batch.t.shape, jnp.bool_)
         (batch, done), kept = jax.lax.scan(
-            one_step, (batch, none_done), None, length=env.end_every, unroll=env.end_every == 1
+            lambda carry, _: one_step(streams, carry),
+            (batch, none_done),
+            None,
+            length=env.end_every,
+            unroll=env.end_every == 1,
         )
         return restart(batch, done), kept
 
     batch, kept = jax.lax.scan(one_block, batch, None, length=steps // env.end_every)
     if not trace:
         return batch, None
-    return batch, jax.tree.map(lambda x: x.reshape((-1, *x.shape[2:])), kept)
+    return batch, jax.tree.map(lambda x: jax.lax.collapse(x, 0, 2), kept)
 
 
 def totals(batch: Batch) -> dict[str, Any]:

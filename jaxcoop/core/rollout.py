@@ -5,6 +5,7 @@ step t are `fold_in(stream, t)`, so a trajectory does not depend on batch size, 
 or which other episodes run.
 """
 
+import dataclasses
 from functools import partial
 from operator import attrgetter
 from typing import Any
@@ -114,7 +115,7 @@ def play(
         move, memory = take_turn(env, policy, streams, t0 + j, state, memory)
         if returns:
             total = total + move.reward
-        kept = {name: get(move.replace(live=live)) for name, get in fields.items()}
+        kept = {name: get(dataclasses.replace(move, live=live)) for name, get in fields.items()}
         return (t0, live, move.nxt, memory, total, move.terminated, move.truncated), kept
 
     def one_block(carry: Any, _: None) -> tuple[Any, Any]:
@@ -137,7 +138,7 @@ def play(
         terminated=terminated,
         truncated=truncated,
         returns=total if returns else None,
-        trace=jax.tree.map(lambda x: x.reshape((-1, *x.shape[2:])), kept) if trace else None,
+        trace=jax.tree.map(lambda x: jax.lax.collapse(x, 0, 2), kept) if trace else None,
     )
 
 

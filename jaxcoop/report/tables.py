@@ -205,6 +205,7 @@ _CELL_COLUMNS = (
     ("t deadlock", _time_to_deadlock),
     ("timesteps", lambda row: _fixed(row.get("timesteps"))),
     ("calls", lambda row: row.get("calls")),
+    ("retried", lambda row: row.get("retried")),
     ("fallback", lambda row: row.get("fallback")),
     ("malformed", lambda row: row.get("malformed")),
     ("tokens", _tokens),

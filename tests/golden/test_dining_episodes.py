@@ -9,9 +9,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxcoop.agents.llm.dining import DiningPrompts, DiningTeam
+from jaxcoop.agents.llm.dining import DiningTalk, DiningTeam
 from jaxcoop.envs.dining import Dining
-from jaxcoop.envs.dining.dialogue import Dialogue
 from jaxcoop.envs.dining.metrics import fairness, starvation, throughput
 from jaxcoop.envs.dining.records import decision_records, record_count
 from jaxcoop.envs.dining.text import neighbour_message
@@ -97,11 +96,17 @@ def test_dining_episodes_end_as_the_reference_ends_them(golden_files, mode, term
                 assert "".join(map(str, records)) == case["decision_actions"]
 
 
-FIELDS = {"st": "state", "me": "meals_eaten", "lf": "left_fork_status", "rf": "right_fork_status", "hold": "holding_status"}
+FIELDS = {
+    "st": "state",
+    "me": "meals_eaten",
+    "lf": "left_fork_status",
+    "rf": "right_fork_status",
+    "hold": "holding_status",
+}
 SEEN = "|{left_message}|{right_message}"
 DECISION = "|".join(f"{{{field}}}" for field in FIELDS.values()) + SEEN
 DISCUSSION = "{round} of {rounds}" + SEEN
-PROMPTS = DiningPrompts(system="{philosopher_name}", decision=DECISION, discussion=DISCUSSION)
+PROMPTS = dict(system="{philosopher_name}", decision=DECISION, discussion=DISCUSSION)
 
 
 class Script:
@@ -150,7 +155,13 @@ def programs():
         if key not in made:
 
             def look(state):
-                return state, dialogue.need(state), dialogue.done(state), dialogue.view(state), dialogue.outcome(state)
+                return (
+                    state,
+                    dialogue.need(state),
+                    dialogue.done(state),
+                    dialogue.view(state),
+                    dialogue.outcome(state),
+                )
 
             def start(episode):
                 return look(dialogue.begin(jax.random.key(0), episode))
@@ -179,18 +190,26 @@ def converse(team, episodes, start, close):
 
 @pytest.mark.parametrize("mode", ["simultaneous", "sequential"])
 def test_dining_conversations_show_and_do_what_the_reference_did(golden_files, programs, mode):
-    names = ("n", "mode", "communication", "communication_rounds", "memory_window", "max_timesteps", "deadlock_terminal")
+    names = (
+        "n",
+        "mode",
+        "communication",
+        "communication_rounds",
+        "memory_window",
+        "max_timesteps",
+        "deadlock_terminal",
+    )
     files = golden_files("dining", "communication*.jsonl.gz")
     for group, cases in cases_of(files, lambda c: tuple(c[name] for name in names)).items():
         n, of_mode, communication, rounds, window, limit, terminal = group
         if of_mode != mode:
             continue
         env = Dining(n, mode, limit, terminal)
-        dialogue = Dialogue(env, communication, rounds, window)
+        talk = DiningTalk(communication, rounds, window, **PROMPTS)
         script = Script(cases)
         with Hub(FunctionClient(script, temperature=None)) as hub:
-            team = DiningTeam(dialogue, PROMPTS, hub, seed=0)
-            out = converse(team, len(cases), *programs(dialogue))
+            team = DiningTeam(env, talk, hub, seed=0)
+            out = converse(team, len(cases), *programs(team.process))
             events = team.take_events()
         for k, case in enumerate(cases):
             check_result(case, out.meals[k], out.timesteps[k])

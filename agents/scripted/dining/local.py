@@ -183,6 +183,6 @@ class LehmannRabin:
         left_first = take_rows(memory, turn.agents)
         stuck = is_stuck(turn.obs)
         actions = choose(stuck, Action.RELEASE, greedy(turn.obs, left_first))
-        fresh = uniform_actions(key, turn.agents.shape, 2) == 0
+        fresh = uniform_actions(key, (turn.agents.shape[0],), 2) == 0
         left_first = jnp.where(stuck | turn.obs.eating, fresh, left_first)
         return actions, put_rows(memory, turn.agents, left_first)

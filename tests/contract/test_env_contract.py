@@ -1,0 +1,293 @@
+"""What every environment promises (docs of `jaxcoop.core.Env`), checked on all that the registry knows.
+
+A package that offers environments under the entry point `jaxcoop.envs` has them checked by running this
+file where it is installed.
+"""
+
+import dataclasses
+from functools import cache, partial
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from jaxcoop.agents.random import RandomPolicy
+from jaxcoop.core import list_envs, make, play, rollout
+from jaxcoop.core.batch import advance, refill, start, starts_alike
+from jaxcoop.core.rollout import episode_key, streams_of, take_turn
+
+ROOT = jax.random.key(11, impl="threefry2x32")
+TEAMS = (2, 3, 16, 128)
+EPISODES = (0, 1, 2, 5)
+TRACE = (
+    "live",
+    "actions",
+    "reward",
+    "terminated",
+    "truncated",
+    "turn.agents",
+    "turn.legal",
+    "turn.state",
+    "nxt",
+)
+
+# Beside the defaults: options that lead to other code, kept short so that whole episodes can be looked at.
+VARIANTS = {
+    "dining": (
+        {"max_timesteps": 12},
+        {"max_timesteps": 12, "mode": "sequential"},
+        {"max_timesteps": 12, "deadlock_terminal": False, "backoff": True},
+    ),
+    "null": ({"max_steps": 12},),
+}
+
+
+@dataclasses.dataclass(frozen=True)
+class Scrambled:
+    """Varied actions of every agent without a key for each step."""
+
+    num_actions: int
+
+    def init(self, key):
+        return jax.random.bits(key, (), jnp.uint32)
+
+    def act(self, key, memory, turn):
+        mixed = (memory + turn.agents.astype(jnp.uint32) * 40503) * jnp.uint32(2654435761)
+        actions = (mixed >> 16) % self.num_actions
+        return actions.astype(jnp.int32), memory * jnp.uint32(1664525) + jnp.uint32(1013904223)
+
+
+def all_variants():
+    return [
+        pytest.param(make(name, **options), id=f"{name}-{number}")
+        for name in list_envs()
+        for number, options in enumerate(VARIANTS.get(name, ({},)))
+    ]
+
+
+every_env = pytest.mark.parametrize("env", all_variants())
+
+
+def with_team(env, team):
+    """`env` with another number of agents; None if it does not allow that number."""
+    for field in dataclasses.fields(env):
+        if (
+            field.init
+            and type(getattr(env, field.name)) is int
+            and getattr(env, field.name) == env.num_agents
+        ):
+            try:
+                other = dataclasses.replace(env, **{field.name: team})
+            except ValueError:
+                continue
+            if other.num_agents == team:
+                return other
+    return None
+
+
+@cache
+def episodes_of(env, numbers=EPISODES):
+    """The numbered episodes with everything that a trace can hold, as numpy, leading axes [B, T]."""
+    played = rollout(
+        env, Scrambled(env.num_actions), ROOT, jnp.asarray(numbers, jnp.int32), returns=True, trace=TRACE
+    )
+    return jax.tree.map(np.asarray, played)
+
+
+def assert_same(a, b):
+    jax.tree.map(np.testing.assert_array_equal, a, b)
+
+
+def types_of(tree):
+    return [(x.shape, x.dtype, x.weak_type) for x in jax.tree.leaves(tree)]
+
+
+def shapes_of(env):
+    """Abstract (state, draws, step, observations, legal) of one step."""
+
+    def one_step(key):
+        state = env.reset(key)
+        draws = env.sample_draws(key, state)
+        agents = env.actors(state)
+        step = env.step(state, jnp.zeros(env.num_actors, jnp.int32), draws)
+        return (
+            state,
+            draws,
+            step,
+            env.observe(state, agents),
+            env.observe(state),
+            env.legal(state, agents),
+            agents,
+        )
+
+    return jax.eval_shape(one_step, jax.eval_shape(lambda: jax.random.key(0)))
+
+
+@every_env
+def test_it_says_what_it_is(env):
+    assert env.name in list_envs()
+    assert env.version
+    assert 1 <= env.num_actors <= env.num_agents
+    assert env.num_actions >= 2
+    assert env.horizon >= 1
+    assert env.horizon % env.end_every == 0
+
+
+@every_env
+def test_it_is_a_static_argument_equal_when_its_options_are(env):
+    assert hash(env) == hash(dataclasses.replace(env))
+    assert env == dataclasses.replace(env)
+
+
+@every_env
+@pytest.mark.parametrize("team", TEAMS)
+def test_reset_and_step_agree_on_every_type_for_every_team(env, team):
+    env = with_team(env, team)
+    if env is None:
+        pytest.skip(f"no team of {team}")
+    state, _, step, obs, obs_of_all, legal, agents = shapes_of(env)
+    assert types_of(state) == types_of(step.state)
+    assert not any(x.weak_type for x in jax.tree.leaves((state, step)))
+    assert (step.reward.shape, step.reward.dtype) == ((team,), jnp.float32)
+    for flag in (step.terminated, step.truncated):
+        assert (flag.shape, flag.dtype) == ((), jnp.bool_)
+    assert (legal.shape, legal.dtype) == ((env.num_actors, env.num_actions), jnp.bool_)
+    assert (agents.shape, agents.dtype) == ((env.num_actors,), jnp.int32)
+    assert {x.shape[0] for x in jax.tree.leaves(obs)} == {env.num_actors}
+    assert {x.shape[0] for x in jax.tree.leaves(obs_of_all)} == {team}
+
+
+@every_env
+def test_double_precision_changes_no_type(env):
+    single = shapes_of(env)
+    with jax.enable_x64(True):
+        double = shapes_of(env)
+    assert types_of(single) == types_of(double)
+
+
+@every_env
+def test_continuous_play_keeps_every_type(env):
+    policy = Scrambled(env.num_actions)
+    before = jax.eval_shape(lambda: start(env, policy, ROOT, jnp.arange(2), returns=True))
+    assert types_of(before) == types_of(jax.eval_shape(partial(refill, env, policy), before))
+    trace = ("turn.obs", "final_obs", "actions", "reward", "terminated", "truncated")
+    after, moves = jax.eval_shape(lambda b: advance(env, policy, b, 2 * env.end_every, trace=trace), before)
+    assert types_of(before) == types_of(after)
+    assert {x.shape[:2] for x in jax.tree.leaves(moves)} == {(2 * env.end_every, 2)}
+
+
+@every_env
+def test_a_step_draws_nothing_by_itself(env):
+    state, draws, *_ = shapes_of(env)
+    actions = jax.ShapeDtypeStruct((env.num_actors,), jnp.int32)
+    assert "random_" not in str(jax.make_jaxpr(env.step)(state, actions, draws))
+
+
+@every_env
+def test_starts_differ_between_keys_unless_they_ignore_the_key(env):
+    starts = jax.tree.leaves(jax.jit(jax.vmap(env.reset))(jax.random.split(ROOT, 4)))
+    differ = any((np.asarray(x) != np.asarray(x)[:1]).any() for x in starts)
+    assert differ != starts_alike(env, RandomPolicy())
+
+
+@every_env
+def test_a_batched_scan_equals_a_loop_over_single_steps_and_a_step_is_traced_once(env):
+    played = episodes_of(env)
+    policy = Scrambled(env.num_actions)
+    step = jax.jit(lambda streams, t, state, memory: take_turn(env, policy, streams, t, state, memory))
+    for row, episode in enumerate(EPISODES[:2]):
+        streams = streams_of(episode_key(ROOT, episode))
+        state, memory = env.reset(streams.start), policy.init(streams.memory)
+        for t in range(int(played.length[row])):
+            move, memory = step(streams, jnp.int32(t), state, memory)
+            state = move.nxt
+            expected = jax.tree.map(lambda x, r=row, t=t: x[r, t], played.trace)
+            assert_same(state, expected["nxt"])
+            assert_same(move.actions, expected["actions"])
+            assert_same(move.reward, expected["reward"])
+        assert_same(env.outcome(state), jax.tree.map(lambda x, r=row: x[r], played.outcome))
+    assert step._cache_size() == 1
+
+
+@every_env
+def test_an_episode_does_not_depend_on_the_others_nor_on_its_place(env):
+    here = episodes_of(env)
+    there = episodes_of(env, (7, 2, 9, 0))
+    for a, b in ((0, 3), (2, 1)):
+        assert_same(jax.tree.map(lambda x, a=a: x[a], here), jax.tree.map(lambda x, b=b: x[b], there))
+
+
+@every_env
+def test_every_episode_ends_and_says_so(env):
+    played = episodes_of(env)
+    assert (played.terminated | played.truncated).all()
+    assert (played.length <= env.horizon).all()
+    np.testing.assert_array_equal(played.length, played.trace["live"].sum(1))
+
+
+@every_env
+def test_a_finished_episode_keeps_every_bit(env):
+    played = episodes_of(env)
+    for row, length in enumerate(played.length):
+        last = jax.tree.map(lambda x, r=row, n=length: x[r, n - 1], played.trace["nxt"])
+        # Steps inside the last block of a turn-based rollout are played on and thrown away.
+        for t in range(length, env.horizon, env.end_every):
+            assert_same(jax.tree.map(lambda x, r=row, t=t: x[r, t], played.trace["turn.state"]), last)
+
+
+@every_env
+def test_returns_are_the_rewards_of_the_living_steps(env):
+    played = episodes_of(env)
+    rewards = played.trace["reward"] * played.trace["live"][..., None]
+    np.testing.assert_allclose(played.returns, rewards.sum(1), rtol=1e-6)
+
+
+@every_env
+def test_somebody_who_acts_always_has_a_legal_action(env):
+    played = episodes_of(env)
+    assert played.trace["turn.legal"].any(-1)[played.trace["live"]].all()
+
+
+@every_env
+def test_actors_are_ascending_ids(env):
+    agents = episodes_of(env).trace["turn.agents"]
+    assert ((agents >= 0) & (agents < env.num_agents)).all()
+    assert (np.diff(agents, axis=-1) > 0).all()
+
+
+@every_env
+@pytest.mark.parametrize("action", [-1, 1_000_000])
+def test_an_action_out_of_range_has_a_defined_result(env, action):
+    state = env.reset(ROOT)
+    draws = env.sample_draws(ROOT, state)
+    actions = jnp.full((env.num_actors,), action, jnp.int32)
+    first, again = (jax.jit(env.step)(state, actions, draws) for _ in range(2))
+    assert_same(first, again)
+    assert all(np.isfinite(x).all() for x in jax.tree.leaves(first))
+
+
+@every_env
+def test_no_key_is_used_twice(env):
+    with jax.debug_key_reuse(True):
+        jax.jit(lambda key: play(env, Scrambled(env.num_actions), key, 0).outcome).lower(ROOT)
+
+
+@every_env
+@pytest.mark.parametrize("team", TEAMS)
+def test_teams_of_every_size_play(env, team):
+    env = with_team(env, team)
+    if env is None:
+        pytest.skip(f"no team of {team}")
+
+    def two_steps(key):
+        state = env.reset(key)
+        for _ in range(2):
+            actions = jnp.zeros(env.num_actors, jnp.int32)
+            step = env.step(state, actions, env.sample_draws(key, state))
+            state = step.state
+        return step.reward, env.observe(state), env.legal(state)
+
+    reward, obs, legal = jax.jit(two_steps)(ROOT)
+    assert all(np.isfinite(x).all() for x in jax.tree.leaves((reward, obs)))
+    assert legal.any(-1).all()

@@ -1,0 +1,95 @@
+"""Whole episodes: what is kept, what is reduced, what it costs."""
+
+import core_toys as toys
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from jaxcoop.core import put_rows, rollout, take_rows
+from jaxcoop.core.env import state_bytes
+
+ROOT = jax.random.key(3, impl="threefry2x32")
+POLICY = toys.Counting()
+NUMBERS = jnp.arange(4)
+
+
+def temporary_bytes(env, **options):
+    memory = rollout.lower(env, POLICY, ROOT, NUMBERS, **options).compile().memory_analysis()
+    return memory.temp_size_in_bytes + memory.output_size_in_bytes
+
+
+def test_nothing_is_kept_unless_asked_for():
+    played = rollout(toys.Walk(), POLICY, ROOT, NUMBERS)
+    assert played.trace is None
+    assert played.returns is None
+
+
+def test_memory_does_not_grow_with_the_horizon_without_a_trace():
+    assert temporary_bytes(toys.Walk(limit=1000)) == temporary_bytes(toys.Walk(limit=10))
+
+
+def test_a_trace_holds_the_named_fields_only():
+    played = rollout(toys.Walk(), POLICY, ROOT, NUMBERS, trace=("turn.obs", "nxt.place", "live"))
+    assert {name: x.shape for name, x in played.trace.items()} == {
+        "turn.obs": (4, 5, 2),
+        "nxt.place": (4, 5),
+        "live": (4, 5),
+    }
+
+
+def test_a_trace_of_a_turn_based_episode_has_one_entry_for_each_turn():
+    played = rollout(toys.Turns(agents=3), POLICY, ROOT, NUMBERS, trace=("t", "turn.agents"))
+    assert played.trace["t"].shape == (4, 15)
+    live = np.arange(15) < np.asarray(played.length)[:, None]
+    np.testing.assert_array_equal(played.trace["turn.agents"][..., 0][live], played.trace["t"][live] % 3)
+
+
+def test_turn_based_episodes_end_after_whole_rounds():
+    played = rollout(toys.Turns(agents=3), POLICY, ROOT, NUMBERS)
+    assert (played.length % 3 == 0).all()
+
+
+def test_an_unknown_trace_field_is_an_error():
+    with pytest.raises(AttributeError, match="observation"):
+        rollout(toys.Walk(), POLICY, ROOT, NUMBERS, trace=("observation",))
+
+
+def test_returns_are_sums_of_rewards_to_the_end_of_the_episode():
+    played = rollout(toys.Walk(), POLICY, ROOT, NUMBERS, returns=True)
+    length = np.asarray(played.length)
+    team = length * (length + 1) / 2  # `Walk` pays t + agent at step t = 1, 2, ...
+    np.testing.assert_array_equal(played.returns, np.stack([team, team + length], axis=-1))
+
+
+@pytest.mark.parametrize("how", ["terminated", "truncated", "both"])
+def test_the_flags_are_those_of_the_last_step(how):
+    played = rollout(toys.Walk(how=how), POLICY, ROOT, NUMBERS)
+    assert (played.terminated == (how != "truncated")).all()
+    assert (played.truncated == (how != "terminated")).all()
+
+
+def test_the_same_arguments_are_compiled_once():
+    env = toys.Walk(limit=6)
+    rollout(env, POLICY, ROOT, NUMBERS)
+    compiled = rollout._cache_size()
+    rollout(toys.Walk(limit=6), toys.Counting(), jax.random.key(9), NUMBERS + 4)
+    assert rollout._cache_size() == compiled
+
+
+def test_rows_of_memory_are_taken_and_put_back():
+    memory = jnp.arange(8).reshape(4, 2)
+    agents = jnp.array([1, 3], jnp.int32)
+    rows = take_rows(memory, agents)
+    np.testing.assert_array_equal(rows, [[2, 3], [6, 7]])
+    np.testing.assert_array_equal(put_rows(memory, agents, -rows), [[0, 1], [-2, -3], [4, 5], [-6, -7]])
+
+
+def test_rows_of_everybody_are_the_memory_itself():
+    memory = jnp.arange(4)
+    assert take_rows(memory, jnp.arange(4)) is memory
+    assert put_rows(memory, jnp.arange(4), memory) is memory
+
+
+def test_state_bytes_count_one_episode():
+    assert state_bytes(toys.Walk()) == 8
