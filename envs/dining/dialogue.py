@@ -13,11 +13,11 @@ import jax.numpy as jnp
 from flax import struct
 from jaxtyping import Array, Bool, Int, UInt32
 
+from jaxcoop.core import bits
 from jaxcoop.core.registry import unknown
 from jaxcoop.core.rollout import episode_key, streams_of
 from jaxcoop.envs.dining.env import Dining
-from jaxcoop.envs.dining.rules import from_left, from_right
-from jaxcoop.envs.dining.types import BY_LEFT_USER, FREE, Action, Outcome, State
+from jaxcoop.envs.dining.types import Action, Outcome, State
 from jaxcoop.planning.process import Process, Status, View
 
 Protocol = Literal["package", "paper"]
@@ -176,9 +176,9 @@ class Dialogue(Process):
         """Integers a prompt is written from; handles stand for texts."""
         obs = self.env.observe(state.state)
         seen = self.board_seen(state)
-        fork = state.state.table.fork
-        ids = jnp.arange(self.num_agents, dtype=jnp.int32)
-        holder = jnp.where(fork == FREE, -1, jnp.where(fork == BY_LEFT_USER, ids, from_left(ids)))
+        table, ids = state.state.table, jnp.arange(self.num_agents, dtype=jnp.int32)
+        by_left, by_right = bits.unpack(table.by_left, len(ids)), bits.unpack(table.by_right, len(ids))
+        holder = jnp.where(by_left, ids, jnp.where(by_right, jnp.roll(ids, 1), -1))
         discussion = self.is_discussion(state)
         episode = {
             "episode": state.episode,
@@ -204,9 +204,9 @@ class Dialogue(Process):
             "holding_left": obs.holding_left,
             "holding_right": obs.holding_right,
             "left_holder": holder,
-            "right_holder": from_right(holder),
-            "left_handle": from_left(seen),
-            "right_handle": from_right(seen),
+            "right_holder": jnp.roll(holder, -1),
+            "left_handle": jnp.roll(seen, 1),
+            "right_handle": jnp.roll(seen, -1),
         }
         return View(episode=episode, agent=agent)
 
@@ -269,8 +269,8 @@ class Dialogue(Process):
         due = jnp.ones((), jnp.bool_)
         if self.env.is_sequential:
             due = nxt.t % self.num_agents == 0
-        table = nxt.table
-        entry = Memory(nxt.t, circular_wait, table.left, table.right, table.eating, table.meals)
+        obs = self.env.observe(nxt)
+        entry = Memory(nxt.t, circular_wait, obs.holding_left, obs.holding_right, obs.eating, obs.meals)
         memory = jax.tree.map(
             lambda old, new: jnp.where(due, jnp.concatenate([old[1:], new[None]]), old), state.memory, entry
         )

@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Int
 
-from jaxcoop.core import Env, Step
+from jaxcoop.core import Env, Step, bits
 from jaxcoop.core.registry import unknown
 from jaxcoop.envs.dining import observe, rules
 from jaxcoop.envs.dining.types import Action, Draws, Events, Obs, Outcome, State
@@ -181,7 +181,7 @@ class Dining(Env):
 
     def count_waiting(self, table: rules.Table) -> Int[Array, ""]:
         """Hungry philosophers with exactly one fork in hand."""
-        return rules.holds_exactly_one(table).astype(jnp.int32).sum()
+        return bits.count(rules.holds_exactly_one(table))
 
     def at_check(
         self, table: rules.Table, waiting: Array, is_check: Array, hold_counts: Array, draws: Draws

@@ -1,15 +1,19 @@
 """DPBench dining table: codes and state.
 
-Axes: N philosophers (= forks), K philosophers that act in one step (N, or 1 in sequential mode).
+Axes: N philosophers (= forks), W words of 32 of them, K philosophers that act in one step (N, or 1 in sequential
+mode).
 Philosopher i sits between fork i (left) and fork i+1 mod N (right); 1: topology.
 """
 
 from enum import IntEnum
 from typing import NamedTuple
 
+import jax.numpy as jnp
 import numpy as np
 from flax import struct
-from jaxtyping import Array, Bool, Float, Int, Int8
+from jaxtyping import Array, Bool, Float, Int, UInt32
+
+from jaxcoop.core.bits import WORD, num_words
 
 
 class Action(IntEnum):
@@ -23,18 +27,20 @@ class Action(IntEnum):
 
 ACTION_NAMES = ("grab_left", "grab_right", "release", "wait")
 
-FREE, BY_LEFT_USER, BY_RIGHT_USER = 0, 1, 2
-"""Fork codes: free; held by philosopher f, whose left fork it is; held by philosopher f-1, whose right fork it is."""
-
 
 @struct.dataclass
 class Table:
-    """2: the dining table.  The hand flags are state of their own: they may disagree with `fork` (4.3)."""
+    """2: the dining table, as sets of philosophers and forks (`core.bits`), W words of 32.
 
-    fork: Int8[Array, " N"]  # FREE, BY_LEFT_USER or BY_RIGHT_USER
-    left: Bool[Array, " N"]  # flag "I hold my left fork"
-    right: Bool[Array, " N"]  # flag "I hold my right fork"
-    eating: Bool[Array, " N"]  # False: hungry; there is no third phase
+    The hand flags are state of their own: they may disagree with the forks (4.3).  A fork is in at most one of
+    `by_left` and `by_right`; in none of them it is free.
+    """
+
+    by_left: UInt32[Array, " W"]  # fork f is held by philosopher f, whose left fork it is
+    by_right: UInt32[Array, " W"]  # fork f is held by philosopher f-1, whose right fork it is
+    left: UInt32[Array, " W"]  # flag "I hold my left fork"
+    right: UInt32[Array, " W"]  # flag "I hold my right fork"
+    eating: UInt32[Array, " W"]  # the others are hungry; there is no third phase
     meals: Int[Array, " N"]  # meals so far
 
 
@@ -90,32 +96,49 @@ class Outcome:
     timeout: Bool[Array, ""]  # 14, point 3: the limit came before everyone had `target_meals`
 
 
-class HolderTable(NamedTuple):
-    """A table in the notation of recorded traces: holder ids instead of fork codes."""
+class Seats(NamedTuple):
+    """A table in the notation of logs and recorded traces: an entry for each fork and philosopher."""
 
     fork: np.ndarray  # [..., N] holder id, -1 free
-    left: np.ndarray
+    left: np.ndarray  # [..., N] bool
     right: np.ndarray
     eating: np.ndarray
-    meals: np.ndarray
+    meals: np.ndarray  # [..., N] int
 
 
-def holders(fork: np.ndarray) -> np.ndarray:
-    """Holder id of each fork (-1 free) from fork codes `[..., N]`."""
-    ids = np.arange(fork.shape[-1])
-    holder = np.where(fork == BY_LEFT_USER, ids, (ids - 1) % fork.shape[-1])
-    return np.where(fork == FREE, -1, holder).astype(np.int32)
+def to_seats(table: Table) -> Seats:
+    """Host copy of a table (any leading axes) in the notation of logs."""
+    n = table.meals.shape[-1]
+    sets = (table.by_left, table.by_right, table.left, table.right, table.eating)
+    by_left, by_right, left, right, eating = (_unpacked(np.asarray(x), n) for x in sets)
+    ids = np.arange(n)
+    fork = np.where(by_left, ids, np.where(by_right, (ids - 1) % n, -1)).astype(np.int32)
+    return Seats(fork, left, right, eating, np.asarray(table.meals))
 
 
-def fork_codes(holder: np.ndarray) -> np.ndarray:
-    """Fork codes `[..., N]` from holder ids (-1 free); the inverse of `holders`.
+def from_seats(seats: Seats) -> Table:
+    """The inverse of `to_seats`.
 
     Raises `ValueError` if a fork is held by somebody who does not sit beside it.
     """
-    holder = np.asarray(holder)
-    ids = np.arange(holder.shape[-1])
-    codes = np.where(holder == ids, BY_LEFT_USER, BY_RIGHT_USER)
-    codes = np.where(holder < 0, FREE, codes).astype(np.int8)
-    if not np.array_equal(holders(codes), np.where(holder < 0, -1, holder)):
-        raise ValueError(f"fork holders {holder.tolist()}: fork f can only be held by philosopher f or f-1")
-    return codes
+    fork = np.asarray(seats.fork)
+    ids = np.arange(fork.shape[-1])
+    by_left, by_right = fork == ids, fork == (ids - 1) % fork.shape[-1]
+    if not (by_left | by_right | (fork == -1)).all():
+        raise ValueError(f"fork holders {fork.tolist()}: fork f can only be held by philosopher f or f-1")
+    sets = (by_left, by_right, seats.left, seats.right, seats.eating)
+    packed = (jnp.asarray(_packed(np.asarray(x, np.bool_))) for x in sets)
+    return Table(*packed, jnp.asarray(seats.meals, jnp.int32))
+
+
+def _unpacked(words: np.ndarray, num_agents: int) -> np.ndarray:
+    lanes = (words[..., None] >> np.arange(WORD, dtype=np.uint32)) & 1
+    return lanes.reshape(*words.shape[:-1], -1)[..., :num_agents] != 0
+
+
+def _packed(members: np.ndarray) -> np.ndarray:
+    n = members.shape[-1]
+    padded = np.zeros((*members.shape[:-1], num_words(n) * WORD), np.uint32)
+    padded[..., :n] = members
+    lanes = padded.reshape(*members.shape[:-1], num_words(n), WORD)
+    return (lanes << np.arange(WORD, dtype=np.uint32)).sum(-1, dtype=np.uint32)

@@ -1,5 +1,6 @@
 """The engine's core: environments, policies, rollouts.  Knows no environment and no agent by name."""
 
+from jaxcoop.core import bits
 from jaxcoop.core.env import Env, NoDraws, Step
 from jaxcoop.core.policy import Policy, Turn, put_rows, take_rows
 from jaxcoop.core.registry import EnvSpec, list_envs, make, register
@@ -13,6 +14,7 @@ __all__ = [
     "Policy",
     "Step",
     "Turn",
+    "bits",
     "episode_key",
     "list_envs",
     "make",

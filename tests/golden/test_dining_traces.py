@@ -9,35 +9,22 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from jaxcoop.core import bits
 from jaxcoop.envs.dining import Dining, observe, rules
 from jaxcoop.envs.dining.metrics import fairness, throughput
-from jaxcoop.envs.dining.types import Table, fork_codes, holders
+from jaxcoop.envs.dining.types import Seats, from_seats, to_seats
 
 FIELDS = ("fork", "hl", "hr", "eat", "meals")
 
 
-def table_of(fork, hl, hr, eat, meals):
+def table_of(*seats):
     """A table from the golden notation."""
-    return Table(
-        fork=jnp.asarray(fork_codes(np.asarray(fork))),
-        left=jnp.asarray(hl, jnp.bool_),
-        right=jnp.asarray(hr, jnp.bool_),
-        eating=jnp.asarray(eat, jnp.bool_),
-        meals=jnp.asarray(meals, jnp.int32),
-    )
+    return from_seats(Seats(*map(np.asarray, seats)))
 
 
 def notation(table):
     """The golden notation of a table."""
-    return dict(
-        zip(
-            FIELDS,
-            (
-                holders(np.asarray(table.fork)),
-                *map(np.asarray, (table.left, table.right, table.eating, table.meals)),
-            ),
-        )
-    )
+    return dict(zip(FIELDS, to_seats(table)))
 
 
 def compare(got, want, label):
@@ -106,7 +93,7 @@ def test_dining_step_traces_replay_without_a_mismatch(golden_files, kind, patter
 
 
 def test_dining_turns_written_by_index_replay_like_those_written_by_mask(golden_files, monkeypatch):
-    monkeypatch.setattr(rules, "MASK_LIMIT", 0)
+    monkeypatch.setattr(bits, "MASK_LIMIT", 0)
     for path in golden_files("dining", "seq_traces*.npz"):
         for name, want in groups_of(path):
             n = want["fork"].shape[-1]
@@ -128,7 +115,7 @@ def test_dining_observations_equal_the_reference(golden_files):
         data = np.load(path)
         for group in sorted({re.match(r"(sim|seq)_n\d+", key).group() for key in data.files}):
             tables = table_of(*(data[f"{group}_{f}"] for f in FIELDS))
-            n = tables.fork.shape[-1]
+            n = tables.meals.shape[-1]
             obs = jax.vmap(observe.observe)(tables)
             one_by_one = jax.vmap(
                 lambda t, n=n: jax.vmap(lambda i: observe.observe(t, i[None]))(jnp.arange(n))
@@ -155,7 +142,9 @@ def test_dining_backoff_cases_equal_the_reference(golden_files):
             table, after = backoff(before, counts, uniforms, case["threshold"], case["probability"])
             compare(notation(table), dict(zip(FIELDS, map(np.asarray, case["after"]))), f"case {number}")
             assert np.asarray(after).tolist() == case["hold_counts_after"], number
-            draws = np.asarray(rules.holds_exactly_one(before) & (counts + 1 >= case["threshold"]))
+            draws = np.asarray(
+                bits.unpack(rules.holds_exactly_one(before), case["n"]) & (counts + 1 >= case["threshold"])
+            )
             assert draws.tolist() == case["draws"], number
             assert case["timestep"] == case["timestep_before"]
 
