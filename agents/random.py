@@ -15,7 +15,7 @@ from jaxcoop.core import Turn
 WORD_BITS = 32
 
 
-def uniform_actions(key: Array, shape: tuple[int], num_actions: int) -> Int[Array, " K"]:
+def uniform_actions(key: Array, shape: tuple[int, ...], num_actions: int) -> Int[Array, " K"]:
     """Independent uniform actions.
 
     A power of two up to 2^16 takes its exact bits, several actions from one random word; other sizes scale a 24-bit
@@ -27,7 +27,7 @@ def uniform_actions(key: Array, shape: tuple[int], num_actions: int) -> Int[Arra
     per_word = WORD_BITS // bits
     words = jax.random.bits(key, (-(-shape[0] // per_word),), jnp.uint32)
     shifts = jnp.arange(per_word, dtype=jnp.uint32) * bits
-    actions = (words[:, None] >> shifts) & jnp.uint32(num_actions - 1)
+    actions = (words[None, :] >> shifts[:, None]) & jnp.uint32(num_actions - 1)
     return actions.reshape(-1)[: shape[0]].astype(jnp.int32)
 
 
@@ -35,7 +35,7 @@ def uniform_legal(uniforms: Float[Array, " K"], legal: Bool[Array, "K num_action
     """Uniform over the legal actions of each row; a row without any gives the last action."""
     rank = jnp.cumsum(legal.astype(jnp.int32), axis=-1)  # [K, num_actions]
     chosen = (uniforms * rank[:, -1].astype(jnp.float32)).astype(jnp.int32)
-    return jnp.minimum((rank <= chosen[:, None]).astype(jnp.int32).sum(-1), legal.shape[-1] - 1)
+    return jnp.minimum((rank <= chosen[:, None]).sum(-1, dtype=jnp.int32), legal.shape[-1] - 1)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -58,9 +58,7 @@ class DiningTalk:
     communication: bool = False  # messages between neighbours
     communication_rounds: int = 1  # k, 1 or more; k rounds are k-1 discussions before each action
     memory_window: int = 0  # tables of the past that are shown; 0: none
-    protocol: Protocol = (
-        "package"  # "paper": messages go to everybody, k full exchanges before each commitment
-    )
+    protocol: Protocol = "package"  # "paper": messages go to everybody, k full exchanges before each commitment
     prompt: str = "default"  # default, minimal, theory_of_mind, symmetry_breaking or resource_ordering
     keep_prompt: bool = False  # keep the prompt strategy when messages are on; the reference drops it
     reply_format: ReplyFormat = "text"  # "json": the paper's reply form
@@ -113,9 +111,7 @@ class DiningTeam:
     def __init__(self, env: Dining, talk: DiningTalk, hub: Hub, seed: int) -> None:
         self.process = self.dialogue = dialogue = talk.dialogue(env)
         self.talk, self.seed = talk, seed
-        self.renderer = PromptRenderer(
-            talk.prompts(), dialogue.num_agents, communication=dialogue.communication
-        )
+        self.renderer = PromptRenderer(talk.prompts(), dialogue.num_agents, communication=dialogue.communication)
         self.record = hub.record
         self.planner = TextPlanner(hub, self.write, self.read, dialogue.answer_words)
         self._decisions: list[Decision] = []
@@ -137,9 +133,7 @@ class DiningTeam:
         is_discussion = row["is_discussion"]
 
         def malformed(reply: Reply) -> str | None:
-            return (
-                None if self._parse(reply.text, is_discussion).found or is_discussion else "names no action"
-            )
+            return None if self._parse(reply.text, is_discussion).found or is_discussion else "names no action"
 
         return Request(
             messages=(Message("system", rendered.system), Message("user", rendered.user)),
@@ -173,9 +167,7 @@ class DiningTeam:
         return None if handle < 0 else self.record.text(episode, handle)
 
     def _parse(self, text: str, is_discussion: bool) -> Parsed:
-        return parse_reply(
-            text, self.dialogue.communication, self.talk.reply_format, discussion=is_discussion
-        )
+        return parse_reply(text, self.dialogue.communication, self.talk.reply_format, discussion=is_discussion)
 
     def read(self, rows: Rows, answers: list[Answer]) -> np.ndarray:
         """Answer words of the rows; messages go to the text table, decisions to the log."""
@@ -263,9 +255,7 @@ def answers_row(env: Dining, talk: DiningTalk, columns: Columns, events: Columns
     recorded_actions: list[int] = []
     recorded_messages: list[str | None] = []
     for one in np.split(np.arange(len(episode)), np.flatnonzero(np.diff(episode)) + 1):
-        played, said = decision_records(
-            actions[one], env.philosophers, env.mode, [m or None for m in texts[one]]
-        )
+        played, said = decision_records(actions[one], env.philosophers, env.mode, [m or None for m in texts[one]])
         recorded_actions += played.tolist()
         recorded_messages += said
     row["message_action_consistency"] = consistency(recorded_messages, recorded_actions)
@@ -278,4 +268,29 @@ def preset_talk(preset: str | None) -> DiningTalk:
     return DiningTalk() if condition is None else DiningTalk(prompt=condition.prompt, **condition.dialogue)
 
 
-LANGUAGE_AGENTS = LanguageAgents(options=preset_talk, team=DiningTeam, row=answers_row, parser=PARSER)
+def preset_sampling(preset: str | None) -> dict[str, Any]:
+    """The temperature of a condition that names one."""
+    condition = CONDITIONS.get(preset or "")
+    return {} if condition is None or condition.temperature is None else {"temperature": condition.temperature}
+
+
+def talk_labels(env: Dining, talk: DiningTalk) -> dict[str, Any]:
+    """What tables and figures sort cells by."""
+    return {
+        "mode": env.mode,
+        "philosophers": env.philosophers,
+        "communication": talk.communication,
+        "communication_rounds": talk.communication_rounds if talk.communication else 0,
+        "memory_window": talk.memory_window,
+        "prompt": talk.prompt,
+    }
+
+
+LANGUAGE_AGENTS = LanguageAgents(
+    options=preset_talk,
+    sampling=preset_sampling,
+    labels=talk_labels,
+    team=DiningTeam,
+    row=answers_row,
+    parser=PARSER,
+)

@@ -122,9 +122,7 @@ def cell_row(
     `num_episodes`.
     """
     if "num_episodes" not in metrics:
-        raise ValueError(
-            f"the metrics of {model}, {condition} have no num_episodes; they have {sorted(metrics)}"
-        )
+        raise ValueError(f"the metrics of {model}, {condition} have no num_episodes; they have {sorted(metrics)}")
     config = config or {}
     parsed = parse_condition(condition, config.get("communication"))
     episodes, rate = int(metrics["num_episodes"]), metrics["deadlock_rate"]
@@ -240,9 +238,7 @@ def _logged_row(cell: _LoggedCell, model: str | None) -> dict[str, Any]:
         )
     code = config.get("condition") or condition_code(config["mode"], config["philosophers"], talks)
     name = model or config.get("model") or "unknown"
-    return cell_row(
-        metrics, model=name, condition=code, config=config, release=cell.versions.get("dpbench", "")
-    )
+    return cell_row(metrics, model=name, condition=code, config=config, release=cell.versions.get("dpbench", ""))
 
 
 def _rounds(parsed: Condition, config: Mapping[str, Any]) -> int | None:

@@ -210,16 +210,14 @@ class Dialogue(Process):
         }
         return View(episode=episode, agent=agent)
 
-    def apply(
-        self, state: DialogueState, answers: Int[Array, "N W"], answered: Bool[Array, " N"]
-    ) -> DialogueState:
+    def apply(self, state: DialogueState, answers: Int[Array, "N W"], answered: Bool[Array, " N"]) -> DialogueState:
         """Note the answers of the rows `answered`."""
         status = jnp.where(answered, answers[:, STATUS_WORD], -1)
         usable = answered & ((status == Status.OK) | (status == Status.MALFORMED))
         action = jnp.where(usable, answers[:, ACTION_WORD], Action.WAIT)
         handle = state.ask * self.num_agents + jnp.arange(self.num_agents, dtype=jnp.int32)
         speaks = usable & (answers[:, SAID_WORD] == 1) & self.communication
-        counts = (status[:, None] == jnp.arange(len(Status))).astype(jnp.int32).sum(0)
+        counts = (status[:, None] == jnp.arange(len(Status))).sum(0, dtype=jnp.int32)
         return state.replace(
             answered=state.answered | answered,
             actions=jnp.where(answered, action, state.actions),
@@ -238,9 +236,7 @@ class Dialogue(Process):
         acted = acted.replace(
             # 10: a philosopher that stays silent in an action reply leaves its old text on the board
             board=jnp.where(self.speakers(actor) & (state.said >= 0), state.said, state.board),
-            stage=jnp.zeros((), jnp.int32)
-            if not self.env.is_sequential
-            else self.next_stage(step.state, state),
+            stage=jnp.zeros((), jnp.int32) if not self.env.is_sequential else self.next_stage(step.state, state),
         )
         talked = state.replace(board=state.said, shown=state.board, stage=state.stage + 1)
         nxt = jax.tree.map(lambda a, b: jnp.where(discussion, a, b), talked, acted)

@@ -176,7 +176,7 @@ class Dining(Env):
             reward=fed.astype(jnp.float32),
             terminated=deadlock,
             truncated=(t >= self.limit) & ~deadlock,
-            events=Events(meals=(fed > 0).astype(jnp.int32).sum(), circular_wait=circular_wait),
+            events=Events(meals=(fed > 0).sum(dtype=jnp.int32), circular_wait=circular_wait),
         )
 
     def count_waiting(self, table: rules.Table) -> Int[Array, ""]:

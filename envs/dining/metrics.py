@@ -43,9 +43,7 @@ def fairness(meals: ArrayLike) -> NDArray[np.float64]:
     """
     counts = np.asarray(meals)
     if counts.ndim == 0:
-        raise ValueError(
-            f"meals must have a philosopher axis, got the scalar {meals!r}; pass a list of counts"
-        )
+        raise ValueError(f"meals must have a philosopher axis, got the scalar {meals!r}; pass a list of counts")
     n = counts.shape[-1]
     if n <= 1:
         return np.ones(counts.shape[:-1], np.float64)
@@ -61,9 +59,7 @@ def throughput(total_meals: ArrayLike, timesteps: ArrayLike) -> NDArray[np.float
     """Group meals per timestep of the table clock (turns in sequential mode); 0 if there is none."""
     meals = np.asarray(total_meals, np.float64)
     steps = np.asarray(timesteps, np.float64)
-    return np.divide(
-        meals, steps, out=np.zeros(np.broadcast_shapes(meals.shape, steps.shape)), where=steps != 0
-    )
+    return np.divide(meals, steps, out=np.zeros(np.broadcast_shapes(meals.shape, steps.shape)), where=steps != 0)
 
 
 def starvation(meals: ArrayLike) -> NDArray[np.int64]:
@@ -150,9 +146,7 @@ def aggregate(
 def message_intent(message: str | None) -> Action | None:
     """Action code announced by a message (plain substring test, first class wins); None without a keyword."""
     text = (message or "").lower()
-    return next(
-        (code for code, words in INTENT_KEYWORDS.items() if any(word in text for word in words)), None
-    )
+    return next((code for code, words in INTENT_KEYWORDS.items() if any(word in text for word in words)), None)
 
 
 def message_classes(message: str) -> list[str]:

@@ -97,10 +97,7 @@ def _conditions() -> dict[str, Condition]:
         # run with the 0.1.0 release only
         _condition("seq_n5_comm", 1, 20, communication_rounds=1, **sequential),
         *(_condition(f"sim_n3_{c}", 1, 20, philosophers=3, communication_rounds=k) for c, k in _TALK),
-        *(
-            _condition(f"seq_n3_{c}", 1, 20, philosophers=3, communication_rounds=k, **sequential)
-            for c, k in _TALK
-        ),
+        *(_condition(f"seq_n3_{c}", 1, 20, philosophers=3, communication_rounds=k, **sequential) for c, k in _TALK),
     ]
     return {cell.code: cell for cell in cells}
 
@@ -122,7 +119,6 @@ READINGS: Mapping[str, Mapping[str, Any]] = MappingProxyType(
 """14: options of Dining that follow the package (default), its release 0.1, and the paper's text."""
 
 PRESETS: Mapping[str, Mapping[str, Any]] = MappingProxyType(
-    {code: cell.env for code, cell in CONDITIONS.items()}
-    | {f"{name}_rules": r for name, r in READINGS.items()}
+    {code: cell.env for code, cell in CONDITIONS.items()} | {f"{name}_rules": r for name, r in READINGS.items()}
 )
 """Options of Dining by preset name."""

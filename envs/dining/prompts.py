@@ -147,9 +147,7 @@ def build_prompts(
     own_reply = {"thinking": thinking, **({"message": _MESSAGE} if communication else {}), "action": _ACTION}
     texts = _ALL_TEXTS if broadcast else _NEIGHBOUR_TEXTS
     return Prompts(
-        system=_system(strategy, communication, _reply_form(own_reply, reply_format))
-        if system is None
-        else system,
+        system=_system(strategy, communication, _reply_form(own_reply, reply_format)) if system is None else system,
         decision=_decision(texts, communication, reply_format) if decision is None else decision,
         discussion=_discussion(texts, reply_format) if discussion is None else discussion,
     )
@@ -162,9 +160,7 @@ def check_template(name: str, template: str, allowed: tuple[str, ...]) -> None:
         raise ValueError(f"the {name} prompt is blank; write a text (it may use {{field}} with {fields})")
     _check_fields(name, template, allowed)
     try:
-        template.format_map(
-            {field: 0 if field in ("meals_eaten", "round", "rounds") else "" for field in allowed}
-        )
+        template.format_map({field: 0 if field in ("meals_eaten", "round", "rounds") else "" for field in allowed})
     except (ValueError, TypeError, LookupError) as error:
         raise ValueError(f"the {name} prompt cannot be filled: {error}; allowed fields: {fields}") from None
 
@@ -226,6 +222,4 @@ def _reply_form(lines: dict[str, str], reply_format: ReplyFormat) -> str:
     if reply_format == "json":
         body: list[Any] = [f'  "{label}": "<{content}>"' for label, content in lines.items()]
         return "Answer with a single JSON object:\n{{\n" + ",\n".join(body) + "\n}}"
-    return "Answer in these lines:\n" + "\n".join(
-        f"{label.upper()}: <{text}>" for label, text in lines.items()
-    )
+    return "Answer in these lines:\n" + "\n".join(f"{label.upper()}: <{text}>" for label, text in lines.items())

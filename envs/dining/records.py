@@ -59,9 +59,7 @@ def decision_records(
     if messages is None:
         return asked[index], [None] * index.size
     if len(messages) != asked.size:
-        raise ValueError(
-            f"{len(messages)} messages for {asked.size} actions; give one entry (or None) per action"
-        )
+        raise ValueError(f"{len(messages)} messages for {asked.size} actions; give one entry (or None) per action")
     return asked[index], [messages[int(i)] for i in index]
 
 
@@ -92,9 +90,7 @@ class EpisodeTrace:
         wanted = {"hl": shape, "hr": shape, "eat": shape, "meals": shape, "actions": actions}
         for name, expected in wanted.items():
             if np.shape(getattr(self, name)) != expected:
-                raise ValueError(
-                    f"{name} has shape {np.shape(getattr(self, name))}, must be {expected} (from fork)"
-                )
+                raise ValueError(f"{name} has shape {np.shape(getattr(self, name))}, must be {expected} (from fork)")
         count = int(np.size(self.actions))
         for name in ("messages", "reasoning", "llm_calls"):
             entries = getattr(self, name)
@@ -103,9 +99,7 @@ class EpisodeTrace:
 
     def circular_waits(self) -> NDArray[np.bool_]:
         """6: per step, everybody hungry with exactly one fork, [K]."""
-        return np.all(
-            ~np.asarray(self.eat, bool) & (np.asarray(self.hl, bool) ^ np.asarray(self.hr, bool)), axis=-1
-        )
+        return np.all(~np.asarray(self.eat, bool) & (np.asarray(self.hl, bool) ^ np.asarray(self.hr, bool)), axis=-1)
 
 
 class LogWriter:
@@ -158,9 +152,7 @@ def timestep_records(episode_id: int, trace: EpisodeTrace) -> list[dict[str, Any
                 "episode_id": episode_id,
                 "timestep": step + 1,
                 "table_state": _table_state(trace, step, bool(resolved[step])),
-                "decisions": [
-                    _decision(trace, agent, int(i), int(actions[i])) for agent, i in enumerate(row)
-                ],
+                "decisions": [_decision(trace, agent, int(i), int(actions[i])) for agent, i in enumerate(row)],
                 "llm_calls": [dict(call) for call in calls if call is not None],
             }
         )

@@ -129,9 +129,7 @@ def parse_reply(
 def check_reply_format(reply_format: str) -> None:
     """Raise ValueError unless the reply form is a known one."""
     if reply_format not in get_args(ReplyFormat):
-        raise ValueError(
-            f"reply_format {reply_format!r} is unknown; choose one of {', '.join(get_args(ReplyFormat))}"
-        )
+        raise ValueError(f"reply_format {reply_format!r} is unknown; choose one of {', '.join(get_args(ReplyFormat))}")
 
 
 def _clean_message(raw: str) -> str | None:

@@ -26,9 +26,7 @@ def fed_meals(table: Table, fed: Words) -> Int[Array, " N"]:
     return table.meals + bits.unpack(fed, table.meals.shape[0]).astype(jnp.int32)
 
 
-def free_for_requests(
-    table: Table, dropped: tuple[Words, Words], first: Words, releases: str
-) -> tuple[Words, Words]:
+def free_for_requests(table: Table, dropped: tuple[Words, Words], first: Words, releases: str) -> tuple[Words, Words]:
     """Forks that a grab of this timestep finds free: for their left users, for their right users.
 
     `dropped`: forks freed by a RELEASE of their left, of their right user.
@@ -63,15 +61,19 @@ def simultaneous_step(
     def of_right(x: Words) -> Words:
         return bits.from_next(x, n)
 
+    # Two bits tell the four actions apart; any other number waits.
+    codes = jnp.where((actions >= 0) & (actions <= Action.WAIT), actions, Action.WAIT)
+    low, high = bits.pack(codes & 1 != 0), bits.pack(codes >> 1 != 0)
+    grab_left, grab_right, release = ~low & ~high, low & ~high, high & ~low
+
     # 4.1-1: releases, an eater's too
-    release = bits.pack(actions == Action.RELEASE)
     dropped = release & table.left, of_left(release & table.right)
     all_dropped = dropped[0] | dropped[1]
 
     # 4.1-2 and 3: requests for free forks; the lower id of a fork's two users wins
     free_left, free_right = free_for_requests(table, dropped, first, releases)
-    want_left = bits.pack(actions == Action.GRAB_LEFT) & free_left
-    want_right = bits.pack(actions == Action.GRAB_RIGHT) & of_right(free_right & bits.everybody(n))
+    want_left = grab_left & free_left & bits.everybody(n)
+    want_right = grab_right & of_right(free_right & bits.everybody(n))
     get_left = want_left & (first | ~of_left(want_right))
     get_right = want_right & ~(last & of_right(want_left))
     by_left = (table.by_left & ~all_dropped) | get_left

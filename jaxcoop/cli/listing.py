@@ -23,9 +23,7 @@ def main(arguments: list[str]) -> None:
     chosen = parse(ListOptions, arguments, prog="jaxcoop list", description="What there is.").env
     if chosen is None:
         rows = [(spec.name, spec.summary, spec.origin, len(spec.presets)) for spec in list_envs().values()]
-        table(
-            "Environments (jaxcoop list NAME shows one)", ("name", "what", "rules", "presets"), rows
-        ).print()
+        table("Environments (jaxcoop list NAME shows one)", ("name", "what", "rules", "presets"), rows).print()
         return
     spec = get_spec(chosen)
     print(f"{spec.name}: {spec.summary}" + (f" [{spec.origin}]" if spec.origin else ""))

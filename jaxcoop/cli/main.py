@@ -57,11 +57,7 @@ def run(arguments: list[str]) -> int:
 def _dispatch(arguments: list[str]) -> int:
     if not arguments or arguments[0] in ("-h", "--help", "help"):
         width = max(map(len, COMMANDS))
-        print(
-            HELP.format(
-                commands="\n".join(f"  {name:<{width}}  {text}" for name, (_, text) in COMMANDS.items())
-            )
-        )
+        print(HELP.format(commands="\n".join(f"  {name:<{width}}  {text}" for name, (_, text) in COMMANDS.items())))
         return 0 if arguments else 2
     command, *rest = arguments
     if command == "--version":
@@ -86,9 +82,7 @@ def _one_line(err: Exception) -> str:
     text = " ".join(str(err).split()) or type(err).__name__
     if "RESOURCE_EXHAUSTED" in text:
         return f"out of device memory; use a smaller --chunk or fewer agents ({text[:200]})"
-    if isinstance(err, ValueError | RuntimeError | OSError) and not type(err).__name__.startswith(
-        ("Jax", "Xla")
-    ):
+    if isinstance(err, ValueError | RuntimeError | OSError) and not type(err).__name__.startswith(("Jax", "Xla")):
         return text
     return f"{type(err).__name__}: {text[:500]} (JAXCOOP_TRACEBACK=1 shows where)"
 

@@ -13,14 +13,15 @@ class Progress:
     """Counts episodes; the bar appears after two seconds, on a terminal only."""
 
     def __init__(self, total: int, done: int, unit: str) -> None:
-        self.total, self.done, self.unit = total, done, unit
+        self.total, self.unit = total, unit
+        self.done: float = done
         self._begin, self._start = done, time.monotonic()
         self._bar: Any = None
         self._task: Any = None
         self._note = ""
 
-    def advance(self, count: int) -> None:
-        """`count` more are finished."""
+    def advance(self, count: float) -> None:
+        """`count` more are finished; parts of one count too."""
         self.done += count
         self._show()
 
@@ -34,9 +35,7 @@ class Progress:
             return
         if self._bar is None:
             self._bar = _make_bar()
-            self._task = self._bar.add_task(
-                self.unit, total=self.total, completed=self._begin, note="", rate=""
-            )
+            self._task = self._bar.add_task(self.unit, total=self.total, completed=self._begin, note="", rate="")
             self._bar.start()
         rate = (self.done - self._begin) / (time.monotonic() - self._start)
         self._bar.update(self._task, completed=self.done, note=self._note, rate=f"{rate:,.1f}/s")

@@ -23,9 +23,7 @@ POLICY_EPISODES, LANGUAGE_EPISODES = 1000, 30
 class RunOptions:
     """How the run is made."""
 
-    agent: str | None = (
-        None  # who plays; see jaxcoop list ENV.  Default: random_any, or llm when --model is given
-    )
+    agent: str | None = None  # who plays; see jaxcoop list ENV.  Default: random_any, or llm when --model is given
     episodes: int | None = None  # default: 1000 with policies, 30 with a language model
     seed: int = 0  # episode e of seed s is always the same, whatever --chunk and --episodes are
     out: Path | None = None  # run folder; default: runs/ENV-PRESET-AGENT-DIGEST
@@ -40,9 +38,7 @@ def main(arguments: list[str]) -> None:
     if not arguments or arguments[0].startswith("-"):
         names = ", ".join(list_envs())
         if arguments[:1] in (["-h"], ["--help"]):
-            print(
-                f"usage: jaxcoop run ENV [--preset PRESET] [OPTIONS]\n\nENV: {names}\njaxcoop run ENV --help"
-            )
+            print(f"usage: jaxcoop run ENV [--preset PRESET] [OPTIONS]\n\nENV: {names}\njaxcoop run ENV --help")
             return
         raise UsageError(f"no environment named; allowed: {names} (jaxcoop run ENV --help)")
     spec = get_spec(arguments[0])
@@ -72,7 +68,8 @@ def options_type(spec: EnvSpec, preset: str | None) -> type:
     env = make(spec.name, preset)
     groups: list[tuple[str, Any]] = [("run", RunOptions()), ("env", env)]
     if can_talk(spec.name):
-        groups += [("talk", language_agents(spec.name).options(preset)), ("llm", LanguageModel())]
+        agents = language_agents(spec.name)
+        groups += [("talk", agents.options(preset)), ("llm", LanguageModel(**agents.sampling(preset)))]
     fields = [
         (name, Annotated[type(default), tyro.conf.OmitArgPrefixes], dataclasses.field(default=default))
         for name, default in groups
@@ -88,14 +85,10 @@ def make_cell(spec: EnvSpec, preset: str | None, options: Any) -> Cell:
     if named and agent != LANGUAGE:
         raise UsageError(f"--model is for --agent {LANGUAGE}, not for --agent {agent}; leave one of them out")
     if agent == LANGUAGE and not can_talk(spec.name):
-        raise UsageError(
-            f"language models cannot play {spec.name}; agents: {', '.join(list_policies(spec.name))}"
-        )
+        raise UsageError(f"language models cannot play {spec.name}; agents: {', '.join(list_policies(spec.name))}")
     default = LANGUAGE_EPISODES if agent == LANGUAGE else POLICY_EPISODES
     labels = {"condition": preset or spec.name}
-    labels |= {
-        name: getattr(options.env, name) for name in ("mode", "philosophers") if hasattr(options.env, name)
-    }
+    labels |= {name: getattr(options.env, name) for name in ("mode", "philosophers") if hasattr(options.env, name)}
     return Cell(
         env=options.env,
         agent=agent,

@@ -169,9 +169,7 @@ def advance(
     unless `steps` is a positive multiple of `env.end_every`.
     """
     if steps < 1 or steps % env.end_every:
-        raise ValueError(
-            f"steps {steps}: must be a positive multiple of {env.end_every}, where episodes may end"
-        )
+        raise ValueError(f"steps {steps}: must be a positive multiple of {env.end_every}, where episodes may end")
     fields = {name: attrgetter(name) for name in trace}
 
     def one_step(streams: Streams, carry: tuple[Batch, Array]) -> tuple[Any, Any]:

@@ -42,11 +42,12 @@ def everybody(num_agents: int) -> np.ndarray:
 def pack(members: Bool[Array, " N"]) -> UInt32[Array, " W"]:
     """The set of the agents that are marked."""
     n = members.shape[0]
-    if n > WORD:
-        members = jnp.pad(members, (0, num_words(n) * WORD - n))
-    lanes = members.reshape(num_words(n), -1)
-    bits = jnp.uint32(1) << jnp.arange(lanes.shape[1], dtype=jnp.uint32)
-    return jnp.where(lanes, bits, jnp.uint32(0)).sum(-1, dtype=jnp.uint32)
+    bit = jnp.uint32(1) << (jnp.arange(n, dtype=jnp.uint32) % WORD)
+    values = jnp.where(members, bit, jnp.uint32(0))
+    if n <= WORD:
+        return values.sum(dtype=jnp.uint32)[None]
+    # As a sum over padded lanes [W, 32] this would take several times as long on CPU.
+    return jax.lax.reduce_window(values, jnp.uint32(0), jax.lax.add, (WORD,), (WORD,), ((0, -n % WORD),))
 
 
 def unpack(words: UInt32[Array, " W"], num_agents: int) -> Bool[Array, " N"]:
@@ -90,4 +91,4 @@ def from_next(words: UInt32[Array, " W"], num_agents: int) -> UInt32[Array, " W"
 
 def count(words: UInt32[Array, " W"]) -> Int[Array, ""]:
     """How many agents are in the set."""
-    return jax.lax.population_count(words).astype(jnp.int32).sum()
+    return jax.lax.population_count(words).astype(jnp.int32).sum(dtype=jnp.int32)

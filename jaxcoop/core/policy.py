@@ -46,6 +46,4 @@ def take_rows(memory: Any, agents: Int[Array, " K"]) -> Any:
 
 def put_rows(memory: Any, agents: Int[Array, " K"], rows: Any) -> Any:
     """Memory `[A, ...]` with the acting agents' rows `[K, ...]` replaced; the inverse of `take_rows`."""
-    return jax.tree.map(
-        lambda x, r: r if x.shape[0] == agents.shape[0] else x.at[agents].set(r), memory, rows
-    )
+    return jax.tree.map(lambda x, r: r if x.shape[0] == agents.shape[0] else x.at[agents].set(r), memory, rows)

@@ -31,9 +31,7 @@ class Results:
 def _named(tree: Any) -> dict[str, Any]:
     """Leaves of a pytree under their last field name; a name that occurs twice gets its whole path."""
     leaves = jax.tree_util.tree_flatten_with_path(tree)[0]
-    names = [
-        [str(getattr(k, "name", getattr(k, "key", getattr(k, "idx", k)))) for k in path] for path, _ in leaves
-    ]
+    names = [[str(getattr(k, "name", getattr(k, "key", getattr(k, "idx", k)))) for k in path] for path, _ in leaves]
     last = [name[-1] if name else "value" for name in names]
     return {
         (short if last.count(short) == 1 else ".".join(name)): leaf

@@ -77,9 +77,7 @@ def take_turn(
     step = env.step(state, actions, draws)
     live = jnp.ones((), jnp.bool_)
     return (
-        Transition(
-            t, turn, actions, step.reward, step.terminated, step.truncated, step.events, step.state, live
-        ),
+        Transition(t, turn, actions, step.reward, step.terminated, step.truncated, step.events, step.state, live),
         memory,
     )
 

@@ -55,11 +55,7 @@ def standard_row(row: Mapping[str, Any]) -> Row:
     if out.get("communication_rounds") is None:
         out["communication_rounds"] = int(bool(out.get("communication")))
     unreported = row.get("ended_before_horizon_but_not_reported_deadlock")
-    if (
-        out.get("true_deadlock_count") is None
-        and unreported is not None
-        and row.get("deadlock_count") is not None
-    ):
+    if out.get("true_deadlock_count") is None and unreported is not None and row.get("deadlock_count") is not None:
         out["true_deadlock_count"] = row["deadlock_count"] + unreported
     for name in ("deadlock", "true_deadlock"):
         _fill_rate(out, name)

@@ -68,9 +68,7 @@ def models_figure(rows: Rows) -> "Figure | None":
     if not names:
         return None
     names.sort(key=lambda n: panels[0][n]["deadlock_rate"] if n in panels[0] else -1.0)
-    missing = [
-        f"{n} ({m})" for n in names for m, p in zip(("simultaneous", "sequential"), panels) if n not in p
-    ]
+    missing = [f"{n} ({m})" for n in names for m, p in zip(("simultaneous", "sequential"), panels) if n not in p]
     with style.styled():
         figure = style.new_figure(6.4, 1.75 + 0.26 * len(names))
         for axes, mode, panel, letter in zip(
@@ -83,9 +81,7 @@ def models_figure(rows: Rows) -> "Figure | None":
             figure,
             [
                 _WILSON,
-                "Open diamonds: all circular waits, also those the reference does not report."
-                if open_mark
-                else "",
+                "Open diamonds: all circular waits, also those the reference does not report." if open_mark else "",
                 _sizes(row for panel in panels for row in panel.values()),
                 _left_out(missing),
             ],
@@ -93,9 +89,7 @@ def models_figure(rows: Rows) -> "Figure | None":
     return figure
 
 
-def ablations_figure(
-    rows: Rows, model: str | None = None, group_sizes: Sequence[int] = GROUP_SIZES
-) -> "Figure | None":
+def ablations_figure(rows: Rows, model: str | None = None, group_sizes: Sequence[int] = GROUP_SIZES) -> "Figure | None":
     """Figure 3: deadlock rate by prompt, by discussion rounds (both of one model), and by group size.
 
     Group sizes are shown for every model that has cells of at least two of `group_sizes`.
@@ -126,9 +120,7 @@ def ablations_figure(
         panels.append(("Group size", 0.9 * len(groups) + 0.3, lambda axes: _draw_groups(axes, groups)))
     if not panels:
         return None
-    missing = (
-        [f"prompt {p.replace(chr(10), ' ')}" for p in no_prompts] if len(prompts) > 1 else ["all prompts"]
-    )
+    missing = [f"prompt {p.replace(chr(10), ' ')}" for p in no_prompts] if len(prompts) > 1 else ["all prompts"]
     missing += [f"{k} rounds" for k in no_rounds] if len(rounds) > 1 else ["rounds"]
     missing += no_groups if groups else ["group sizes"]
     with style.styled():
@@ -251,9 +243,7 @@ def _whisker(row: Row, name: str) -> tuple[list[float], list[float]] | None:
     return [max(0.0, rate - low)], [max(0.0, high - rate)]
 
 
-def _draw_bars(
-    axes: "Axes", bars: Sequence[tuple[str, Row]], xlabel: str = "", label_size: float = 7.5
-) -> None:
+def _draw_bars(axes: "Axes", bars: Sequence[tuple[str, Row]], xlabel: str = "", label_size: float = 7.5) -> None:
     for x, (_, row) in enumerate(bars):
         _draw_bar(axes, x, row)
     axes.set_xticks(range(len(bars)), [label for label, _ in bars], fontsize=label_size)

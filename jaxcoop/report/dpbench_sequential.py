@@ -109,9 +109,7 @@ def _draw_shares(axes: "Axes", names: Sequence[str], shares: dict[str, dict[str,
         left = 0.0
         for action, color in zip(ACTIONS, _SHADES):
             share = shares[name].get(action, 0.0)
-            axes.barh(
-                y, share, 0.55, left=left, color=color, label=action.replace("_", " ") if y == 0 else None
-            )
+            axes.barh(y, share, 0.55, left=left, color=color, label=action.replace("_", " ") if y == 0 else None)
             if share >= 0.06:
                 ink = "white" if color in (style.BLUE, style.GREY) else style.INK
                 axes.text(
@@ -152,9 +150,7 @@ def _draw_outcomes(figure: Any, names: Sequence[str], cells: dict[str, Row]) -> 
     grid[-1].set_xlim(min(0, min(ends) - width), max(ends) + width)
     if len(ends) <= 8:
         grid[-1].set_xticks(ends)
-    present = {
-        number for by_end in counts.values() for by_outcome in by_end.values() for number in by_outcome
-    }
+    present = {number for by_end in counts.values() for by_outcome in by_end.values() for number in by_outcome}
     for number, (label, color) in enumerate(_OUTCOMES):
         if number in present:
             grid[0].bar(0, 0, color=color, label=label)

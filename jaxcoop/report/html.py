@@ -98,9 +98,7 @@ def _figure(caption: str, figure: "Figure | bytes | str") -> str:
     else:
         data = figure if isinstance(figure, bytes) else style.as_png(figure)
         if not data.startswith(b"\x89PNG"):
-            raise ValueError(
-                f"figure {caption!r} is not a PNG; give PNG bytes, SVG text or a matplotlib figure"
-            )
+            raise ValueError(f"figure {caption!r} is not a PNG; give PNG bytes, SVG text or a matplotlib figure")
         source = base64.b64encode(data).decode()
         picture = f'<img alt="{html.escape(caption)}" src="data:image/png;base64,{source}">'
     return f"<figure>{picture}<figcaption>{html.escape(caption)}</figcaption></figure>"

@@ -62,9 +62,7 @@ class Table:
 
     def blocks(self, width: int) -> list[list[int]]:
         """Column numbers of each block, so that a block is at most `width` wide where that is possible."""
-        sizes = [
-            max(map(_cells, (head, *(row[i] for row in self.rows)))) for i, head in enumerate(self.columns)
-        ]
+        sizes = [max(map(_cells, (head, *(row[i] for row in self.rows)))) for i, head in enumerate(self.columns)]
         keys = list(range(self.keys))
         start = sum(sizes[i] + _GAP for i in keys)
         blocks, used = [list(keys)], start
@@ -221,11 +219,7 @@ def cell_table(rows: Iterable[Mapping[str, Any]], title: str = "") -> Table:
     """
     rows = standard_rows(rows)
     columns = [(head, [get(row) for row in rows]) for head, get in _CELL_COLUMNS]
-    columns = [
-        (head, cells)
-        for head, cells in columns
-        if head == "model" or any(c not in (None, NONE) for c in cells)
-    ]
+    columns = [(head, cells) for head, cells in columns if head == "model" or any(c not in (None, NONE) for c in cells)]
     heads = [head for head, _ in columns]
     made = table(title, heads, zip(*(cells for _, cells in columns)), keys=2 if "condition" in heads else 1)
     numeric = tuple(head not in ("model", "condition") for head in heads)
@@ -241,9 +235,7 @@ def to_csv(rows: Iterable[Mapping[str, Any]]) -> str:
     """All entries of all rows at full precision; None and NaN are empty, lists are JSON."""
     data = plain([dict(row) for row in rows], "rows", nan_as_none=True)
     buffer = io.StringIO()
-    writer = csv.DictWriter(
-        buffer, list(dict.fromkeys(key for row in data for key in row)), lineterminator="\n"
-    )
+    writer = csv.DictWriter(buffer, list(dict.fromkeys(key for row in data for key in row)), lineterminator="\n")
     writer.writeheader()
     for row in data:
         writer.writerow({k: json.dumps(v) if isinstance(v, list | dict) else v for k, v in row.items()})

@@ -85,9 +85,7 @@ class Cell:
             if self.model is None or self.model.model is None:
                 raise ValueError("agent 'llm' needs a model; give --model, e.g. --model openai/gpt-4o-mini")
             if self.trace:
-                raise ValueError(
-                    "traces are for policies; a language model's decisions are in events.parquet"
-                )
+                raise ValueError("traces are for policies; a language model's decisions are in events.parquet")
         else:
             make_policy(self.agent, self.env)
 

@@ -83,9 +83,7 @@ def play_policy(
         played = rollout(env, policy, root, numbers, trace=tuple(trace))
         kept = jax.tree.map(lambda x, count=count: np.asarray(x[:count]), played)
         if trace:
-            folder.write_trace(
-                index, {"episode": np.arange(first, first + count), **trace_arrays(kept.trace)}
-            )
+            folder.write_trace(index, {"episode": np.arange(first, first + count), **trace_arrays(kept.trace)})
         folder.write_chunk(index, first, count, results.columns(kept.outcome))
         on_episodes(count)
 

@@ -106,13 +106,9 @@ def make_folder(path: Path, mark: str) -> None:
         path.mkdir(parents=True, exist_ok=True)
         entries = sorted(entry.name for entry in path.iterdir())
     except (FileExistsError, NotADirectoryError) as error:
-        raise RunFolderError(
-            f"{path} cannot be a run folder: a file is in the way; choose another --out"
-        ) from error
+        raise RunFolderError(f"{path} cannot be a run folder: a file is in the way; choose another --out") from error
     except OSError as error:
-        raise RunFolderError(
-            f"cannot make run folder {path}: {reason(error)}; choose another --out"
-        ) from error
+        raise RunFolderError(f"cannot make run folder {path}: {reason(error)}; choose another --out") from error
     foreign = [name for name in entries if name != LOCK_NAME and not _TEMPORARY.match(name)]
     if foreign and mark not in entries:
         shown = ", ".join(foreign[:3]) + (", ..." if len(foreign) > 3 else "")
@@ -127,9 +123,7 @@ def set_folder_aside(path: Path) -> Path:
     try:
         path.rename(target)
     except OSError as error:
-        raise RunFolderError(
-            f"cannot rename {path} to {target.name}: {reason(error)}; choose another --out"
-        ) from error
+        raise RunFolderError(f"cannot rename {path} to {target.name}: {reason(error)}; choose another --out") from error
     return target
 
 

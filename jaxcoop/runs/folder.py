@@ -42,9 +42,7 @@ class RunFolder:
     Leaving the context without `complete` marks the run as interrupted and frees the lock.
     """
 
-    def __init__(
-        self, path: Path, manifest: dict[str, Any], lock: files.FolderLock | None, *, writable: bool
-    ) -> None:
+    def __init__(self, path: Path, manifest: dict[str, Any], lock: files.FolderLock | None, *, writable: bool) -> None:
         self.path = path
         self.manifest = manifest
         self.notes: list[str] = []  # what the user should be told about the opening, one line each
@@ -126,9 +124,7 @@ class RunFolder:
             before = self.manifest["versions"]
             for name, version in session["versions"].items():
                 if version != before.get(name):
-                    self.notes.append(
-                        f"the run was begun with {name} {before.get(name)}, this is {name} {version}"
-                    )
+                    self.notes.append(f"the run was begun with {name} {before.get(name)}, this is {name} {version}")
             episodes = sum(count for _, count in self.finished())
             self.notes.append(f"resumed: {episodes} episodes are finished (chunks: {len(self._parts)})")
         self.manifest["command"] = command
@@ -229,9 +225,7 @@ class RunFolder:
         """Store arrays of chunk `index` (any shapes).  To be called before `write_chunk` of that chunk."""
         arrays = {name: np.asarray(array) for name, array in arrays.items()}
         if objects := [name for name, array in arrays.items() if array.dtype.hasobject]:
-            raise ValueError(
-                f"trace arrays {objects} hold Python objects; allowed are plain number and text arrays"
-            )
+            raise ValueError(f"trace arrays {objects} hold Python objects; allowed are plain number and text arrays")
 
         def write(handle: IO[bytes]) -> None:
             np.savez_compressed(handle, **arrays)  # pyright: ignore[reportArgumentType]
@@ -261,14 +255,10 @@ class RunFolder:
             )
         for other in self._parts.values():
             if first < other[0] + other[1] and other[0] < first + count:
-                raise ValueError(
-                    f"episodes {first} to {first + count - 1} overlap the finished chunk {other}"
-                )
+                raise ValueError(f"episodes {first} to {first + count - 1} overlap the finished chunk {other}")
         numbers = np.arange(first, first + count, dtype=np.int64)
         if not np.array_equal(columns.get("episode", numbers), numbers):
-            raise ValueError(
-                f"column 'episode' must count from {first}, {count} rows; leave it out to have it added"
-            )
+            raise ValueError(f"column 'episode' must count from {first}, {count} rows; leave it out to have it added")
         ranges = [(int(first), int(count))]
         table = parts.to_table({"episode": numbers, **columns}, count, ranges)
         self._check_schema("episodes", table)
@@ -344,9 +334,7 @@ class RunFolder:
         paths = self._part_paths(kind)
         if paths and not table.schema.equals(earlier := parts.read_schema(paths[0])):
             ours, theirs = ({field.name: str(field.type) for field in s} for s in (table.schema, earlier))
-            raise ValueError(
-                f"{kind} columns differ from earlier chunks: {manifests.difference_line(ours, theirs)}"
-            )
+            raise ValueError(f"{kind} columns differ from earlier chunks: {manifests.difference_line(ours, theirs)}")
 
     def _write_part(self, kind: str, index: int, table: Any) -> None:
         path = self._part(kind, index)

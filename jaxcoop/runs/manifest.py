@@ -144,20 +144,14 @@ def read_manifest(folder: Path) -> dict[str, Any] | None:
         raise RunFolderError(f"cannot read {path}: {reason(error)}; {fix}") from error
     except ValueError as error:
         raise RunFolderError(f"{path} is damaged (not JSON); {fix}") from error
-    if (
-        not isinstance(manifest, dict)
-        or not isinstance(manifest.get("config"), dict)
-        or "format" not in manifest
-    ):
+    if not isinstance(manifest, dict) or not isinstance(manifest.get("config"), dict) or "format" not in manifest:
         raise RunFolderError(f"{path} is not the manifest of a jaxcoop run; {fix}")
     if manifest["format"] != FORMAT_VERSION:
         raise RunFolderError(
             f"{path} has format {manifest['format']}; this version reads format {FORMAT_VERSION}; {fix}"
         )
     if manifest.get("status") not in STATUSES:
-        raise RunFolderError(
-            f"{path} has the status {manifest.get('status')!r}, not one of {STATUSES}; {fix}"
-        )
+        raise RunFolderError(f"{path} has the status {manifest.get('status')!r}, not one of {STATUSES}; {fix}")
     return manifest
 
 

@@ -21,9 +21,7 @@ RECORD_NAME = "llm.sqlite"
 class LanguageModel:
     """The model and the way to it.  Raises `ValueError` for a value out of range."""
 
-    model: str | None = (
-        None  # litellm name, e.g. openai/gpt-4o-mini, anthropic/claude-sonnet-4-5, ollama/llama3
-    )
+    model: str | None = None  # litellm name, e.g. openai/gpt-4o-mini, anthropic/claude-sonnet-4-5, ollama/llama3
     client: ClientName = "litellm"  # direct: a local OpenAI-compatible server, far less CPU per call
     api_base: str | None = None  # address of the server, e.g. http://127.0.0.1:8000/v1
     api_key_env: str | None = None  # environment variable with the key; default: the provider's usual one

@@ -50,16 +50,12 @@ def to_table(columns: Mapping[str, Any], rows: int, ranges: Ranges) -> "pa.Table
         if column.dtype.kind in "OU":
             values = flat.tolist()
             if not all(value is None or isinstance(value, str) for value in values):
-                raise ValueError(
-                    f"column {name!r} holds objects; allowed are numbers, booleans, text and None"
-                )
+                raise ValueError(f"column {name!r} holds objects; allowed are numbers, booleans, text and None")
             array = pa.array(values, pa.string())
         elif column.dtype.kind in "biuf":
             array = pa.array(np.ascontiguousarray(flat))
         else:
-            raise ValueError(
-                f"column {name!r} has type {column.dtype}; allowed are numbers, booleans and text"
-            )
+            raise ValueError(f"column {name!r} has type {column.dtype}; allowed are numbers, booleans and text")
         if column.ndim == 2:
             array = pa.FixedSizeListArray.from_arrays(array, column.shape[1])
         arrays[name] = array
@@ -87,9 +83,7 @@ def read_ranges(path: Path) -> Ranges:
 
     try:
         footer = pq.read_metadata(path)
-        ranges = [
-            (int(first), int(count)) for first, count in json.loads((footer.metadata or {})[_RANGES_KEY])
-        ]
+        ranges = [(int(first), int(count)) for first, count in json.loads((footer.metadata or {})[_RANGES_KEY])]
     except (pa.ArrowException, OSError, KeyError, TypeError, ValueError) as error:
         raise DamagedTableError(path, error) from error
     if footer.num_rows != sum(count for _, count in ranges):

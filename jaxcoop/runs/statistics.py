@@ -25,9 +25,7 @@ class Interval(NamedTuple):
 
     source: str  # row key of the value
     digits: int | None  # decimal places; None leaves the value as it is
-    spread: str | None = (
-        None  # row key of the standard deviation, or RATE for a proportion, None for no interval
-    )
+    spread: str | None = None  # row key of the standard deviation, or RATE for a proportion, None for no interval
     name: str | None = None  # key of the half-width in the result
 
 

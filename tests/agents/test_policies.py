@@ -10,9 +10,9 @@ import pytest
 
 from jaxcoop.agents.registry import list_policies, make_policy
 from jaxcoop.agents.scripted import dining as scripted
-from jaxcoop.core import Turn
+from jaxcoop.core import Turn, bits
 from jaxcoop.envs.dining import Dining
-from jaxcoop.envs.dining.types import Action, Obs, Table
+from jaxcoop.envs.dining.types import Action, Obs, Seats, from_seats
 
 NAMES = list(list_policies("dining"))
 NEEDS_OTHERS_MEALS = ["chandy_misra_even", "chandy_misra_low"]
@@ -28,13 +28,9 @@ def random_state(seed, env):
     """A table in any condition, reachable or not, at any time."""
     n, draw = env.num_agents, np.random.default_rng(seed)
     left, right, eating = draw.random((3, n)) < 0.5
-    table = Table(
-        fork=jnp.asarray(draw.integers(0, 3, n), jnp.int8),
-        left=jnp.asarray(left),
-        right=jnp.asarray(right),
-        eating=jnp.asarray(left & right & eating),
-        meals=jnp.asarray(draw.integers(0, 4, n), jnp.int32),
-    )
+    ids = np.arange(n)
+    fork = np.choose(draw.integers(0, 3, n), [ids, (ids - 1) % n, -1])
+    table = from_seats(Seats(fork, left, right, left & right & eating, draw.integers(0, 4, n)))
     return env.reset(jax.random.key(0)).replace(table=table, t=jnp.int32(draw.integers(0, 300)))
 
 
@@ -68,9 +64,7 @@ def mode(request):
 @pytest.mark.parametrize("name", NAMES)
 def test_a_decision_is_one_int32_action_per_acting_philosopher(name, n, mode):
     env = Dining(philosophers=n, mode=mode)
-    actions, _ = jax.eval_shape(
-        partial(decide, make_policy(name, env), env), jax.random.key(0), random_state(0, env)
-    )
+    actions, _ = jax.eval_shape(partial(decide, make_policy(name, env), env), jax.random.key(0), random_state(0, env))
     assert types_of(actions) == [((env.num_actors,), jnp.int32, False)]
 
 
@@ -129,13 +123,19 @@ def test_a_policy_is_hashable_and_equal_to_its_twin(name):
 
 def same_view(state, other, i):
     """`other` with everything that philosopher i sees taken from `state`."""
-    n, mine, table = state.table.fork.shape[0], state.table, other.table
+    mine, table = state.table, other.table
+    right = (i + 1) % mine.meals.shape[0]
     seen = {
-        name: getattr(table, name).at[i].set(getattr(mine, name)[i])
-        for name in ("left", "right", "eating", "meals")
+        name: bits.put(getattr(table, name), i, bits.get(getattr(mine, name), i))
+        for name in ("left", "right", "eating")
     }
-    fork = table.fork.at[i].set(mine.fork[i]).at[(i + 1) % n].set(mine.fork[(i + 1) % n])
-    return other.replace(table=table.replace(fork=fork, **seen))
+    for name in ("by_left", "by_right"):
+        words = getattr(table, name)
+        for fork in (i, right):
+            words = bits.put(words, fork, bits.get(getattr(mine, name), fork))
+        seen[name] = words
+    seen["meals"] = table.meals.at[i].set(mine.meals[i])
+    return other.replace(table=table.replace(**seen))
 
 
 @cache
@@ -187,9 +187,7 @@ def test_the_timetable_sees_the_clock_and_nothing_of_the_table(name, mode):
     policy = make_policy(name, env)
     for t in range(0, 60, 7):
         states = [random_state(i, env).replace(t=jnp.int32(t)) for i in (0, 1)]
-        acts = [
-            policy.act(jax.random.key(0), policy.init(jax.random.key(0)), turn_of(env, s))[0] for s in states
-        ]
+        acts = [policy.act(jax.random.key(0), policy.init(jax.random.key(0)), turn_of(env, s))[0] for s in states]
         np.testing.assert_array_equal(*acts)
 
 

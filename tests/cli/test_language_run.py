@@ -144,7 +144,9 @@ def test_replies_without_an_action_are_counted_and_wait(tmp_path, capfd):
         _, events = results(tmp_path / "run")
         row = RunFolder.read(tmp_path / "run").summary()["row"]
         assert row["malformed"] == server.by_kind["empty"] + server.by_kind["null"] + server.by_kind["huge"]
-        assert (events["action"][events["status"] == 3] == 3).all() and (events["status"] == 3).sum() == row["malformed"]
+        assert (events["action"][events["status"] == 3] == 3).all() and (events["status"] == 3).sum() == row[
+            "malformed"
+        ]
         assert run([*command, "--out", str(tmp_path / "asked"), "--reasks", "4"]) == 0
     again = RunFolder.read(tmp_path / "asked").summary()["row"]
     assert again["reasked"] > 0 and again["malformed"] < row["malformed"]
@@ -185,6 +187,8 @@ def test_a_provider_that_cannot_be_reached_stops_the_run_with_a_resume_line(tmp_
 
 def test_a_missing_key_is_named_before_anything_is_played(tmp_path, capfd, monkeypatch):
     monkeypatch.delenv("OPENAI_API_KEY")
-    assert run(["run", "dining", "--model", "openai/gpt-4o-mini", "--episodes", "1", "--out", str(tmp_path / "run")]) == 1
+    assert (
+        run(["run", "dining", "--model", "openai/gpt-4o-mini", "--episodes", "1", "--out", str(tmp_path / "run")]) == 1
+    )
     error = capfd.readouterr().err
     assert "OPENAI_API_KEY" in error and error.count("\n") == 1

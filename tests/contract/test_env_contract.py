@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from jaxcoop.agents.random import RandomPolicy
+from jaxcoop.benchmarks.harness import with_team
 from jaxcoop.core import list_envs, make, play, rollout
 from jaxcoop.core.batch import advance, refill, start, starts_alike
 from jaxcoop.core.rollout import episode_key, streams_of, take_turn
@@ -69,29 +70,18 @@ def all_variants():
 every_env = pytest.mark.parametrize("env", all_variants())
 
 
-def with_team(env, team):
-    """`env` with another number of agents; None if it does not allow that number."""
-    for field in dataclasses.fields(env):
-        if (
-            field.init
-            and type(getattr(env, field.name)) is int
-            and getattr(env, field.name) == env.num_agents
-        ):
-            try:
-                other = dataclasses.replace(env, **{field.name: team})
-            except ValueError:
-                continue
-            if other.num_agents == team:
-                return other
-    return None
+def team_of(env, team):
+    """`env` with another number of agents; skips the test if it does not allow that number."""
+    try:
+        return with_team(env, team)
+    except ValueError as reason:
+        pytest.skip(str(reason))
 
 
 @cache
 def episodes_of(env, numbers=EPISODES):
     """The numbered episodes with everything that a trace can hold, as numpy, leading axes [B, T]."""
-    played = rollout(
-        env, Scrambled(env.num_actions), ROOT, jnp.asarray(numbers, jnp.int32), returns=True, trace=TRACE
-    )
+    played = rollout(env, Scrambled(env.num_actions), ROOT, jnp.asarray(numbers, jnp.int32), returns=True, trace=TRACE)
     return jax.tree.map(np.asarray, played)
 
 
@@ -143,9 +133,7 @@ def test_it_is_a_static_argument_equal_when_its_options_are(env):
 @every_env
 @pytest.mark.parametrize("team", TEAMS)
 def test_reset_and_step_agree_on_every_type_for_every_team(env, team):
-    env = with_team(env, team)
-    if env is None:
-        pytest.skip(f"no team of {team}")
+    env = team_of(env, team)
     state, _, step, obs, obs_of_all, legal, agents = shapes_of(env)
     assert types_of(state) == types_of(step.state)
     assert not any(x.weak_type for x in jax.tree.leaves((state, step)))
@@ -276,9 +264,7 @@ def test_no_key_is_used_twice(env):
 @every_env
 @pytest.mark.parametrize("team", TEAMS)
 def test_teams_of_every_size_play(env, team):
-    env = with_team(env, team)
-    if env is None:
-        pytest.skip(f"no team of {team}")
+    env = team_of(env, team)
 
     def two_steps(key):
         state = env.reset(key)

@@ -109,9 +109,12 @@ class Turns(Walk):
 
 @dataclasses.dataclass(frozen=True)
 class Fixed(Walk):
-    """`Walk` from place 0: the start ignores the key."""
+    """`Walk` from place 0 without jumps: nothing is random but what the policy does."""
 
     name = "fixed"
+
+    def sample_draws(self, key, state):
+        return WalkDraws(jnp.zeros((self.agents,), jnp.int32))
 
     def reset(self, key):
         return WalkState(jnp.zeros((), jnp.int32), jnp.zeros((), jnp.int32))
@@ -131,3 +134,14 @@ class Counting:
         count, mark = memory
         actions = random_int(key, turn.agents.shape, turn.legal.shape[-1])
         return actions, (count + 1, mark)
+
+
+@dataclasses.dataclass(frozen=True)
+class Steady:
+    """Always takes action 1; cheap to compile."""
+
+    def init(self, key):
+        return None
+
+    def act(self, key, memory, turn):
+        return jnp.ones(turn.agents.shape, jnp.int32), memory

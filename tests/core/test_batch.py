@@ -92,9 +92,9 @@ def test_new_episodes_start_from_new_states():
 
 @pytest.mark.parametrize("how", ["terminated", "truncated", "both"])
 def test_the_flags_say_how_the_episode_ended_and_only_at_its_end(how):
-    env = toys.Walk(how=how, early=False, limit=5)
-    batch = jit_start(env, POLICY, ROOT, jnp.arange(1))
-    _, moves = jit_advance(env, POLICY, batch, 10, trace=("terminated", "truncated"))
+    env, policy = toys.Fixed(how=how, early=False, limit=5), toys.Steady()
+    batch = jit_start(env, policy, ROOT, jnp.arange(1))
+    _, moves = jit_advance(env, policy, batch, 10, trace=("terminated", "truncated"))
     ends = np.arange(10) % 5 == 4
     np.testing.assert_array_equal(moves["terminated"][:, 0], ends & (how != "truncated"))
     np.testing.assert_array_equal(moves["truncated"][:, 0], ends & (how != "terminated"))
@@ -157,7 +157,7 @@ def test_an_environment_whose_start_ignores_the_key_has_no_pool_and_counts_no_re
     assert {x.shape[0] for x in jax.tree.leaves(batch.fresh)} == {1}
     batch, moves = jit_advance(toys.Fixed(), quiet, batch, 40, trace=("turn.state", "t", "nxt"))
     assert (moves["turn.state"].place[moves["t"] == 0] == 0).all()
-    assert len(set(moves["nxt"].place[moves["t"] == 0].tolist())) > 5
+    assert len(set(moves["nxt"].place[moves["t"] == 0].tolist())) > 1  # the policy's numbers are fresh
     assert totals(batch)["reused"] == 0
     assert totals(batch)["episodes"] > 5
 
@@ -212,9 +212,7 @@ def test_totals_add_up_what_the_traces_show():
 def test_steps_that_end_inside_a_round_are_refused():
     with pytest.raises(ValueError, match="steps 4: must be a positive multiple of 3"):
         jax.eval_shape(
-            lambda: advance(
-                toys.Turns(agents=3), POLICY, start(toys.Turns(agents=3), POLICY, ROOT, jnp.arange(2)), 4
-            )
+            lambda: advance(toys.Turns(agents=3), POLICY, start(toys.Turns(agents=3), POLICY, ROOT, jnp.arange(2)), 4)
         )
 
 

@@ -51,9 +51,7 @@ def test_options_override_the_preset():
 
 
 def test_an_unknown_environment_is_named_with_the_known_ones_and_the_nearest():
-    with pytest.raises(
-        ValueError, match=r"unknown environment 'dinning'; allowed: .*null.*did you mean 'dining'"
-    ):
+    with pytest.raises(ValueError, match=r"unknown environment 'dinning'; allowed: .*null.*did you mean 'dining'"):
         make("dinning")
 
 
@@ -65,9 +63,7 @@ def test_an_unknown_preset_is_named_with_the_known_ones():
 
 def test_an_unknown_option_is_named_with_the_known_ones():
     register(WALK)
-    with pytest.raises(
-        ValueError, match="unknown option of walk 'limits'; allowed: agents, early, how, limit"
-    ):
+    with pytest.raises(ValueError, match="unknown option of walk 'limits'; allowed: agents, early, how, limit"):
         make("walk", limits=3)
 
 

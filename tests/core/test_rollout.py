@@ -10,7 +10,7 @@ from jaxcoop.core import put_rows, rollout, take_rows
 from jaxcoop.core.env import state_bytes
 
 ROOT = jax.random.key(3, impl="threefry2x32")
-POLICY = toys.Counting()
+POLICY = toys.Steady()
 NUMBERS = jnp.arange(4)
 
 
@@ -20,17 +20,17 @@ def temporary_bytes(env, **options):
 
 
 def test_nothing_is_kept_unless_asked_for():
-    played = rollout(toys.Walk(), POLICY, ROOT, NUMBERS)
+    played = rollout(toys.Fixed(), POLICY, ROOT, NUMBERS)
     assert played.trace is None
     assert played.returns is None
 
 
 def test_memory_does_not_grow_with_the_horizon_without_a_trace():
-    assert temporary_bytes(toys.Walk(limit=1000)) == temporary_bytes(toys.Walk(limit=10))
+    assert temporary_bytes(toys.Fixed(limit=1000)) == temporary_bytes(toys.Fixed(limit=10))
 
 
 def test_a_trace_holds_the_named_fields_only():
-    played = rollout(toys.Walk(), POLICY, ROOT, NUMBERS, trace=("turn.obs", "nxt.place", "live"))
+    played = rollout(toys.Fixed(), POLICY, ROOT, NUMBERS, trace=("turn.obs", "nxt.place", "live"))
     assert {name: x.shape for name, x in played.trace.items()} == {
         "turn.obs": (4, 5, 2),
         "nxt.place": (4, 5),
@@ -52,11 +52,11 @@ def test_turn_based_episodes_end_after_whole_rounds():
 
 def test_an_unknown_trace_field_is_an_error():
     with pytest.raises(AttributeError, match="observation"):
-        rollout(toys.Walk(), POLICY, ROOT, NUMBERS, trace=("observation",))
+        rollout(toys.Fixed(), POLICY, ROOT, NUMBERS, trace=("observation",))
 
 
 def test_returns_are_sums_of_rewards_to_the_end_of_the_episode():
-    played = rollout(toys.Walk(), POLICY, ROOT, NUMBERS, returns=True)
+    played = rollout(toys.Fixed(), POLICY, ROOT, NUMBERS, returns=True)
     length = np.asarray(played.length)
     team = length * (length + 1) / 2  # `Walk` pays t + agent at step t = 1, 2, ...
     np.testing.assert_array_equal(played.returns, np.stack([team, team + length], axis=-1))
@@ -64,16 +64,16 @@ def test_returns_are_sums_of_rewards_to_the_end_of_the_episode():
 
 @pytest.mark.parametrize("how", ["terminated", "truncated", "both"])
 def test_the_flags_are_those_of_the_last_step(how):
-    played = rollout(toys.Walk(how=how), POLICY, ROOT, NUMBERS)
+    played = rollout(toys.Fixed(how=how), POLICY, ROOT, NUMBERS)
     assert (played.terminated == (how != "truncated")).all()
     assert (played.truncated == (how != "terminated")).all()
 
 
 def test_the_same_arguments_are_compiled_once():
-    env = toys.Walk(limit=6)
+    env = toys.Fixed(limit=6)
     rollout(env, POLICY, ROOT, NUMBERS)
     compiled = rollout._cache_size()
-    rollout(toys.Walk(limit=6), toys.Counting(), jax.random.key(9), NUMBERS + 4)
+    rollout(toys.Fixed(limit=6), toys.Steady(), jax.random.key(9), NUMBERS + 4)
     assert rollout._cache_size() == compiled
 
 
@@ -92,4 +92,4 @@ def test_rows_of_everybody_are_the_memory_itself():
 
 
 def test_state_bytes_count_one_episode():
-    assert state_bytes(toys.Walk()) == 8
+    assert state_bytes(toys.Fixed()) == 8

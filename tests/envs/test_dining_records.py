@@ -44,9 +44,7 @@ def test_simultaneous_records_are_the_decisions_themselves():
 
 
 def test_sequential_records_repeat_everybodys_latest_decision_after_every_turn():
-    np.testing.assert_array_equal(
-        record_indices(6, 3, "sequential"), [[0, 1, 2], [3, 1, 2], [3, 4, 2], [3, 4, 5]]
-    )
+    np.testing.assert_array_equal(record_indices(6, 3, "sequential"), [[0, 1, 2], [3, 1, 2], [3, 4, 2], [3, 4, 5]])
 
 
 def test_six_sequential_rounds_of_five_keep_130_records():
@@ -103,9 +101,7 @@ def test_sequential_timestep_records_begin_at_the_end_of_the_first_round():
 
 def test_a_record_names_decisions_messages_and_calls():
     calls = [{"tokens_in": 5}, None, None, None]
-    one = timestep_records(0, trace(messages=["hi", None, None, None], reasoning=["r"] * 4, llm_calls=calls))[
-        0
-    ]
+    one = timestep_records(0, trace(messages=["hi", None, None, None], reasoning=["r"] * 4, llm_calls=calls))[0]
     assert one["decisions"][0] == {
         "philosopher_id": 0,
         "philosopher_name": "P0",

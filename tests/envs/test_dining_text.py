@@ -122,9 +122,7 @@ def test_an_empty_memory_adds_nothing():
 
 def test_a_discussion_row_gets_the_discussion_prompt_without_memory():
     talk = renderer(communication=True)
-    user = talk.render(
-        row(kind="discussion", round=1, rounds=3, memory=[entry(1)], left_message="me first")
-    ).user
+    user = talk.render(row(kind="discussion", round=1, rounds=3, memory=[entry(1)], left_message="me first")).user
     assert "round 1 of 3" in user and '"me first"' in user
     assert MEMORY_HEADING not in user and "ACTION" not in user
 

@@ -42,9 +42,7 @@ def golden(golden_files):
     def find(environment: str, pattern: str) -> Path:
         found = golden_files(environment, pattern)
         if len(found) > 1:
-            pytest.fail(
-                f"{pattern} matches {len(found)} files: {[path.name for path in found]}; one is expected"
-            )
+            pytest.fail(f"{pattern} matches {len(found)} files: {[path.name for path in found]}; one is expected")
         return found[0]
 
     return find

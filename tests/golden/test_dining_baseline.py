@@ -53,9 +53,7 @@ def modes(reading):
 
 CELLS = [(reading, mode, n) for reading in READINGS for mode in modes(reading) for n in (5, 10)]
 CELL_PARAMETERS = [
-    pytest.param(
-        *cell, marks=[pytest.mark.slow] if cell[2] == 10 and cell[0] not in PACKAGE_BOTH_MODES else []
-    )
+    pytest.param(*cell, marks=[pytest.mark.slow] if cell[2] == 10 and cell[0] not in PACKAGE_BOTH_MODES else [])
     for cell in CELLS
 ]
 

@@ -85,9 +85,7 @@ def test_dining_published_cells_follow_from_their_episodes(published, field):
 
 def test_dining_published_call_totals_are_the_record_counts(published):
     for cell in published["cells"]:
-        count = records.record_count(
-            cell["episodes_total_timesteps"], cell["philosophers"], cell["mode"]
-        ).sum()
+        count = records.record_count(cell["episodes_total_timesteps"], cell["philosophers"], cell["mode"]).sum()
         assert count == cell["total_llm_calls"], (cell["model"], cell["condition_canonical"])
 
 
@@ -143,9 +141,7 @@ def test_dining_z_interval_table_is_reproduced_digit_for_digit(published):
 
 
 def test_dining_mann_whitney_results_are_the_published_ones(published):
-    rate = {
-        (cell["model"], cell["condition_canonical"]): cell["deadlock_rate"] for cell in published["cells"]
-    }
+    rate = {(cell["model"], cell["condition_canonical"]): cell["deadlock_rate"] for cell in published["cells"]}
     models = ("gemini-2.5-flash", "llama-4-maverick")
 
     def rates(condition):
@@ -174,9 +170,7 @@ def test_dining_published_action_shares_are_shares_of_the_decision_records(publi
         by_model.setdefault(line["model"], []).append(line)
     assert len(by_model) == 2
     for model, lines in by_model.items():
-        actions = np.repeat(
-            [ACTION_NAMES.index(line["action"]) for line in lines], [line["count"] for line in lines]
-        )
+        actions = np.repeat([ACTION_NAMES.index(line["action"]) for line in lines], [line["count"] for line in lines])
         assert actions.size == totals[model] == lines[0]["total"]
         shares = metrics.action_shares(actions)
         assert {ACTION_NAMES[code]: share for code, share in enumerate(shares)} == {

@@ -36,18 +36,14 @@ def compare(got, want, label):
             row = at[:-1]
             pytest.fail(
                 f"{label}: {len(differs)} differences in {name}, first at {at}: "
-                + "; ".join(
-                    f"{f} got {np.asarray(got[f])[row]} want {np.asarray(want[f])[row]}" for f in FIELDS
-                )
+                + "; ".join(f"{f} got {np.asarray(got[f])[row]} want {np.asarray(want[f])[row]}" for f in FIELDS)
             )
 
 
 def groups_of(path):
     """(group name, arrays) of an npz file with keys `group_array`."""
     data = np.load(path)
-    names = sorted(
-        {re.sub(r"_(actions|fork|hl|hr|eat|meals_step|meals|dead)$", "", key) for key in data.files}
-    )
+    names = sorted({re.sub(r"_(actions|fork|hl|hr|eat|meals_step|meals|dead)$", "", key) for key in data.files})
     for name in names:
         yield name, {key[len(name) + 1 :]: data[key] for key in data.files if key.startswith(name + "_")}
 
@@ -117,13 +113,9 @@ def test_dining_observations_equal_the_reference(golden_files):
             tables = table_of(*(data[f"{group}_{f}"] for f in FIELDS))
             n = tables.meals.shape[-1]
             obs = jax.vmap(observe.observe)(tables)
-            one_by_one = jax.vmap(
-                lambda t, n=n: jax.vmap(lambda i: observe.observe(t, i[None]))(jnp.arange(n))
-            )(tables)
+            one_by_one = jax.vmap(lambda t, n=n: jax.vmap(lambda i: observe.observe(t, i[None]))(jnp.arange(n)))(tables)
             for key, field in names.items():
-                np.testing.assert_array_equal(
-                    np.asarray(getattr(obs, field)), data[f"{group}_{key}"], f"{group} {key}"
-                )
+                np.testing.assert_array_equal(np.asarray(getattr(obs, field)), data[f"{group}_{key}"], f"{group} {key}")
                 np.testing.assert_array_equal(
                     np.asarray(getattr(one_by_one, field))[..., 0],
                     data[f"{group}_{key}"],
@@ -181,9 +173,7 @@ def test_dining_published_random_episodes_are_reproduced_exactly(golden_files):
             assert bool(done.all())
             np.testing.assert_array_equal(np.asarray(out.meals), meals, cell)
             np.testing.assert_array_equal(np.asarray(out.timesteps), data[f"{cell}_total_timesteps"], cell)
-            np.testing.assert_array_equal(
-                np.asarray(out.deadlock_reported), data[f"{cell}_deadlock_reported"], cell
-            )
+            np.testing.assert_array_equal(np.asarray(out.deadlock_reported), data[f"{cell}_deadlock_reported"], cell)
             if mode == "sequential":  # 15: these circular waits are there and are not reported
                 assert np.flatnonzero(np.asarray(out.deadlock)).tolist() == [0, 16, 20]
             found += len(meals)

@@ -94,9 +94,7 @@ def test_nothing_to_plot_gives_no_figure(name):
 def test_bars_have_the_heights_and_colours_of_their_rates():
     from matplotlib.colors import to_rgba
 
-    figure = ablations_figure(
-        [cell("m", 10), cell("m", 2, prompt="minimal"), cell("m", 5, prompt="theory_of_mind")]
-    )
+    figure = ablations_figure([cell("m", 10), cell("m", 2, prompt="minimal"), cell("m", 5, prompt="theory_of_mind")])
     assert bars(figure.axes[0]) == [
         (0.1, to_rgba(style.GREEN)),
         (0.5, to_rgba(style.RED)),
@@ -105,9 +103,7 @@ def test_bars_have_the_heights_and_colours_of_their_rates():
 
 
 def test_missing_cells_are_named_in_the_small_print():
-    figure = ablations_figure(
-        [cell("m", 10), cell("m", 2, prompt="minimal"), cell("m", 1, communication_rounds=3)]
-    )
+    figure = ablations_figure([cell("m", 10), cell("m", 2, prompt="minimal"), cell("m", 1, communication_rounds=3)])
     text = small_print(figure)
     for name in ("prompt theory of mind", "1 rounds", "5 rounds", "group sizes"):
         assert name in text

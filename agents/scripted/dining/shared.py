@@ -37,9 +37,7 @@ class ChandyMisra:
     """
 
     num_agents: int  # N
-    start: Literal["low", "even"] = (
-        "low"  # precedence goes first to the lower id, or to the even id, of two users
-    )
+    start: Literal["low", "even"] = "low"  # precedence goes first to the lower id, or to the even id, of two users
 
     def __post_init__(self) -> None:
         """Check the start."""

@@ -1,0 +1,1 @@
+"""Published studies: their numbers, and the matrices of runs that reproduce them."""

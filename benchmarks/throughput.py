@@ -1,0 +1,112 @@
+"""Random rollouts per second: by batch size, by team size, beside `null` and beside the reference package.
+
+Every program is continuous play with uniform random actions (`core.batch`), compiled whole.
+"""
+
+import dataclasses
+from collections.abc import Sequence
+from typing import Any
+
+from jaxcoop.agents.random import RandomPolicy
+from jaxcoop.benchmarks import harness
+from jaxcoop.benchmarks.peers import reference_of
+from jaxcoop.core import Env, make
+
+BATCHES = (1, 64, 1024, 8192, 65536)
+TEAMS = (5, 50, 500, 5000, 50_000, 100_000)
+AGENTS_IN_PLAY = 500_000
+"""Team size times batch in the table of team sizes: enough to fill the caches, small enough for a laptop."""
+
+
+def twin(env: Env) -> Env:
+    """`null` with as many agents and, up to a million steps, as long episodes."""
+    return make("null", agents=env.num_agents, max_steps=min(env.horizon, 1_000_000))
+
+
+def row_of(env: Env, program: harness.Rollouts, runs: list[harness.Run]) -> dict[str, Any]:
+    """One line of a table: rates in environment steps, agent steps and CPU time per step."""
+    rate = harness.rate_of(runs)
+    return {
+        "batch": program.batch.t.shape[0],
+        "agents": env.num_agents,
+        **dataclasses.asdict(rate),
+        "agent_steps_per_s": rate.steps_per_s * env.num_actors,
+        "cpu_us_per_step": 1e6 / rate.steps_per_cpu_s,
+        "cpu_ns_per_agent_step": 1e9 / rate.steps_per_cpu_s / env.num_actors,
+        **program.describe(),
+        "peak_rss_bytes": harness.peak_rss_bytes(),
+    }
+
+
+def throughput(
+    name: str,
+    preset: str | None = None,
+    *,
+    batches: Sequence[int] = BATCHES,
+    repeats: int = 5,
+    run_s: float = 0.5,
+    chunk: int = 64,
+    pool: int = 4,
+    peers: bool = False,
+    options: dict[str, Any] | None = None,
+) -> dict[str, Any]:
+    """Speed of an environment at each batch size.
+
+    Each row also has `share_of_null`: steps per CPU-second as a part of those of `null` with the same team at
+    the same batch; with `peers`, `times_reference`: as a multiple of the reference package's bare step, whose
+    own rate is `reference`.  Programs of a row run in turns, `repeats` times.
+    """
+    env = make(name, preset, **(options or {}))
+    reference = reference_of(env, run_s) if peers else None
+    result: dict[str, Any] = {
+        "env": repr(env),
+        "version": env.version,
+        "machine": harness.machine(),
+        "rows": [],
+    }
+    for batch in harness.track(batches, f"throughput of {name}"):
+        ours = harness.Rollouts(env, RandomPolicy(), batch, run_s=run_s, chunk=chunk, pool=pool)
+        null = harness.Rollouts(twin(env), RandomPolicy(), batch, run_s=run_s, chunk=chunk, pool=pool)
+        programs: dict[str, harness.Timed] = {"ours": ours, "null": null}
+        if reference is not None:
+            programs["reference"] = reference
+        runs = harness.in_turns(programs, repeats)
+        row = row_of(env, ours, runs["ours"])
+        row["share_of_null"] = harness.median_ratio(runs["ours"], runs["null"])
+        if reference is not None:
+            row["times_reference"] = harness.median_ratio(runs["ours"], runs["reference"])
+            result["reference"] = dataclasses.asdict(harness.rate_of(runs["reference"]))
+        result["rows"].append(row)
+    result["load_after"] = harness.machine()["load"]
+    return result
+
+
+def scaling(
+    name: str,
+    preset: str | None = None,
+    *,
+    teams: Sequence[int] = TEAMS,
+    agents_in_play: int = AGENTS_IN_PLAY,
+    repeats: int = 5,
+    run_s: float = 0.5,
+    chunk: int = 64,
+    pool: int = 4,
+    options: dict[str, Any] | None = None,
+) -> dict[str, Any]:
+    """Cost per agent step by team size, with team size times batch held constant.
+
+    `relative_cost` compares each row's CPU time per agent step with the first row's.  Every team is measured
+    in turns with the others, so all programs are in memory at the same time.
+    """
+    envs = [harness.with_team(make(name, preset, **(options or {})), team) for team in teams]
+    programs = {
+        str(env.num_agents): harness.Rollouts(
+            env, RandomPolicy(), max(1, agents_in_play // env.num_agents), run_s=run_s, chunk=chunk, pool=pool
+        )
+        for env in harness.track(envs, f"team sizes of {name}")
+    }
+    runs = harness.in_turns(dict(programs), repeats)
+    rows = [row_of(env, programs[str(env.num_agents)], runs[str(env.num_agents)]) for env in envs]
+    for row in rows:
+        row["relative_cost"] = row["cpu_ns_per_agent_step"] / rows[0]["cpu_ns_per_agent_step"]
+    return {"env": repr(envs[0]), "version": envs[0].version, "machine": harness.machine(), "rows": rows}

@@ -1,0 +1,186 @@
+"""`jaxcoop paper NAME`: play a published condition matrix, print and write its tables and figures."""
+
+import dataclasses
+import shlex
+import sys
+import textwrap
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, Any
+
+from jaxcoop.benchmarks.papers import dpbench, dpbench_matrix, dpbench_results
+from jaxcoop.benchmarks.papers.dpbench_estimate import estimate_table, total_line
+from jaxcoop.benchmarks.papers.dpbench_matrix import DEFAULT_MODELS, GROUPS, Planned
+from jaxcoop.benchmarks.papers.dpbench_tables import summary_notes
+from jaxcoop.cli.arguments import UsageError, parse
+from jaxcoop.cli.progress import Progress, progress
+from jaxcoop.core.registry import unknown
+from jaxcoop.report.tables import WIDTH
+from jaxcoop.runs.cell import run_cell
+from jaxcoop.runs.files import RunFolderError, reason
+from jaxcoop.runs.model import LanguageModel
+
+
+@dataclasses.dataclass(frozen=True)
+class PaperOptions:
+    """Which part of the matrix is played, and how."""
+
+    models: tuple[str, ...] = ()  # policies (jaxcoop list dining) and litellm names; default: five policies
+    conditions: tuple[str, ...] = ()  # codes and published, layer1, layer2, layer3, all (default)
+    episodes: int | None = None  # default: 10000 with policies, the study's 30 or 20 with language models
+    seed: int = 0  # every condition is another sample of it
+    out: Path = Path("runs/dpbench")  # OUT/MODEL/CONDITION are run folders
+    force: bool = False  # begin anew; earlier runs are kept as CONDITION.old-N
+    dry_run: bool = False  # count calls, tokens and dollars; nothing is asked, nothing is written
+    reply_tokens: float | None = None  # of a reply, for --dry-run; default: published means
+    with_published: bool = False  # draw the published cells into the figures too
+
+
+def main(arguments: list[str]) -> None:
+    """Play the matrix of a paper.  The same command continues one that was stopped."""
+    papers: dict[str, Callable[[list[str]], None]] = {"dpbench": _dpbench}
+    if not arguments or arguments[0].startswith("-"):
+        usage = f"usage: jaxcoop paper NAME [OPTIONS]\n\nNAME: {', '.join(papers)}\njaxcoop paper NAME --help"
+        if arguments[:1] in (["-h"], ["--help"]):
+            print(usage)
+            return
+        raise UsageError(f"no paper named; allowed: {', '.join(papers)} (jaxcoop paper --help)")
+    if arguments[0] not in papers:
+        raise unknown("paper", arguments[0], papers)
+    papers[arguments[0]](arguments[1:])
+
+
+def _dpbench(arguments: list[str]) -> None:
+    command = shlex.join(["jaxcoop", "paper", "dpbench", *arguments])
+    options, model = _parsed(arguments)
+    conditions = dpbench_matrix.chosen_conditions(options.conditions)
+    named = [*options.models, *([model.model] if model.model else [])]
+    models = dpbench_matrix.checked_models(named or DEFAULT_MODELS, model)
+    plan = dpbench_matrix.make_plan(models, conditions, episodes=options.episodes, seed=options.seed, model=model)
+    if not plan:
+        raise UsageError("these policies cannot tell these conditions apart from others; name conditions themselves")
+    if options.dry_run:
+        _dry_run(plan, options.reply_tokens)
+        return
+    for planned in plan:
+        planned.cell.config()  # a model that cannot be called is named before anything is played
+    _make_folder(options.out)
+    checks = [
+        str(dpbench.published_random_episodes()),
+        *map(str, dpbench.published_scripted_episodes()),
+    ]
+    print("\n".join(checks), flush=True)
+    played = _play(plan, options, command)
+    rows = [row for _, _, row in played]
+    for table in dpbench_results.terminal_tables(rows):
+        print()
+        table.print()
+    print()
+    for note in summary_notes(rows):
+        print(textwrap.fill(note, WIDTH))
+    config = {
+        "command": command,
+        "models": models,
+        "conditions": [condition.code for condition, _ in conditions],
+        "episodes": options.episodes,
+        "seed": options.seed,
+    }
+    written = dpbench_results.write_results(
+        options.out, played, config=config, notes=checks, with_published=options.with_published
+    )
+    print("\n" + "\n".join(str(path) for path in written.values()))
+
+
+def _parsed(arguments: list[str]) -> tuple[PaperOptions, LanguageModel]:
+    import tyro
+
+    fields = [
+        (name, Annotated[type(default), tyro.conf.OmitArgPrefixes], dataclasses.field(default=default))
+        for name, default in (("paper", PaperOptions()), ("llm", LanguageModel()))
+    ]
+    options: Any = parse(
+        dataclasses.make_dataclass("Options", fields, frozen=True),
+        arguments,
+        prog="jaxcoop paper dpbench",
+        description=f"The DPBench condition matrix. Groups of conditions: {', '.join(GROUPS)}.",
+    )
+    if options.paper.reply_tokens is not None and options.paper.reply_tokens < 0:
+        raise UsageError(f"--reply-tokens {options.paper.reply_tokens:g}: must be 0 or more")
+    return options.paper, options.llm
+
+
+def _make_folder(out: Path) -> None:
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except FileExistsError:
+        raise RunFolderError(f"{out} is a file; choose another --out") from None
+    except OSError as error:
+        raise RunFolderError(f"cannot make {out}: {reason(error)}; choose another --out") from error
+
+
+def _play(plan: list[Planned], options: PaperOptions, command: str) -> dpbench_results.Played:
+    """Run every cell; notes of run folders go to stderr, equal ones once."""
+    played: list[Any] = []
+    notes: Counter[str] = Counter()
+    try:
+        with progress(len(plan), unit="cells") as shown:
+            for number, planned in enumerate(plan):
+                shown.note(f"{planned.player} {planned.condition.code}")
+                finished = run_cell(
+                    planned.cell,
+                    command=command,
+                    out=options.out / planned.folder,
+                    force=options.force,
+                    watch=lambda total, done, p=planned: _within(shown, p, total, done),
+                )
+                shown.advance(number + 1 - shown.done)
+                notes.update(finished.notes)
+                played.append((planned, finished.path, dpbench_matrix.finished_row(planned, finished)))
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt(
+            f"interrupted after {len(played)} of {len(plan)} cells; continue with: {command}"
+        ) from None
+    for note, count in notes.items():
+        print(f"jaxcoop: {note}" + (f" ({count} cells)" if count > 1 else ""), file=sys.stderr)
+    return played
+
+
+class _Share:
+    """One cell's part of the overall progress."""
+
+    def __init__(self, shown: Progress, planned: Planned, total: int, done: int) -> None:
+        self.shown, self.name, self.total = shown, f"{planned.player} {planned.condition.code}", total
+        self.advance(done)
+
+    def advance(self, count: int) -> None:
+        """`count` more of its episodes are finished."""
+        self.shown.advance(count / self.total)
+
+    def note(self, text: str) -> None:
+        """What goes on within it."""
+        self.shown.note(f"{self.name}: {text}")
+
+
+@contextmanager
+def _within(shown: Progress, planned: Planned, total: int, done: int) -> Iterator[_Share]:
+    yield _Share(shown, planned, total, done)
+
+
+def _dry_run(plan: list[Planned], reply_tokens: float | None) -> None:
+    """Print what the plan would ask, one table for each language model."""
+    asking = [planned for planned in plan if planned.cell.is_language]
+    print(f"Dry run: {len(plan)} cells; nothing is asked, nothing is written.")
+    if len(asking) < len(plan):
+        print(f"{len(plan) - len(asking)} cells are policies on the device: no calls, no cost.")
+    if not asking:
+        return
+    for player in dict.fromkeys(planned.player for planned in asking):
+        print()
+        estimate_table([planned for planned in asking if planned.player == player], reply_tokens).print()
+    print(f"\n{textwrap.fill(total_line(asking, reply_tokens), WIDTH)}\n")
+    print("n: episodes; M in, M out: million tokens of the expected calls.")
+    print("At most: every episode runs to its time limit.")
+    print("Expected: episodes last as long as the published ones, where there are any.")
+    print("At temperature 0 equal prompts share a call.")

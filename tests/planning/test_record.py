@@ -1,0 +1,149 @@
+"""The record: what arrived stays, one process at a time, clear words for files that are not records."""
+
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+
+import pytest
+
+from jaxcoop.planning import Answer, Message, Record, RecordError, Reply, Request, Status
+from jaxcoop.planning.record import Call
+from jaxcoop.planning.usage import usage_of
+
+REQUEST = Request((Message("user", "a"),))
+REPLY = Reply("b", 3, 4, 0.5, "stop", None)
+
+
+def call(key="k", outcome="ok", **options):
+    return Call(key, options.pop("attempt", 0), options.pop("reask", 0), outcome, 0.1, **options)
+
+
+def put(record, key="k", text="b"):
+    record.put(key, REQUEST, Answer(Reply(text), Status.OK), call(key))
+
+
+def test_an_answer_outlives_the_file_handle(tmp_path):
+    with Record(tmp_path / "r") as record:
+        record.put("k", REQUEST, Answer(REPLY, Status.MALFORMED), call(reply=REPLY))
+    with Record(tmp_path / "r") as record:
+        assert record.answer("k") == Answer(REPLY, Status.MALFORMED)
+        assert record.answer("other") is None
+
+
+def test_texts_are_found_by_episode_and_handle(tmp_path):
+    with Record(tmp_path / "r") as record:
+        record.put_text(1, 7, "hello")
+        record.put_texts([(2, 7, "there"), (2, 8, "again")])
+    with Record(tmp_path / "r") as record:
+        assert [record.text(1, 7), record.text(2, 7), record.text(2, 8), record.text(1, 8)] == [
+            "hello",
+            "there",
+            "again",
+            None,
+        ]
+
+
+def test_the_ledger_adds_up_the_calls_of_all_sessions(tmp_path):
+    for _ in range(2):
+        with Record(tmp_path / "r") as record:
+            record.put_call(call(outcome="rate_limit"))
+            record.put_call(call(outcome="server", attempt=1))
+            record.put_call(call(outcome="malformed", attempt=2, reply=REPLY))
+            record.put_call(call(reask=1, reply=REPLY))
+    with Record(tmp_path / "r") as record:
+        usage = usage_of(record)
+    assert (usage.calls, usage.retried, usage.rate_limited, usage.errors) == (8, 4, 2, 2)
+    assert (usage.malformed, usage.reasked) == (2, 2)
+    assert (usage.tokens_in, usage.tokens_out, usage.cost) == (12, 16, 2.0)
+    assert usage.latency_p50_s == pytest.approx(0.1)
+
+
+def test_a_second_opener_is_told_that_the_record_is_in_use(tmp_path):
+    with Record(tmp_path / "r"), pytest.raises(RecordError, match="in use by another live process"):
+        Record(tmp_path / "r")
+
+
+def test_a_killed_process_leaves_its_answers_and_no_lock(tmp_path):
+    script = (
+        "import sys, time; from tests.planning.test_record import *\n"
+        "record = Record(sys.argv[1]); put(record); print('up', flush=True); time.sleep(60)"
+    )
+    child = subprocess.Popen(
+        [sys.executable, "-c", script, tmp_path / "r"],
+        stdout=subprocess.PIPE,
+        cwd=os.path.join(os.path.dirname(__file__), "..", ".."),
+    )
+    assert child.stdout.readline() == b"up\n"
+    with pytest.raises(RecordError, match="in use by another live process"):
+        Record(tmp_path / "r")
+    child.send_signal(signal.SIGKILL)
+    child.wait()
+    child.stdout.close()
+    with Record(tmp_path / "r") as record:
+        assert record.answer("k") == Answer(Reply("b"), Status.OK)
+
+
+def test_a_file_that_is_no_database_is_refused(tmp_path):
+    (tmp_path / "r").write_text("some notes of mine, long enough to have a header " * 40)
+    with pytest.raises(RecordError, match="is not a jaxcoop record"):
+        Record(tmp_path / "r")
+
+
+def test_a_database_of_another_program_is_refused(tmp_path):
+    with sqlite3.connect(tmp_path / "r") as db:
+        db.execute("CREATE TABLE addresses(name)")
+    db.close()
+    with pytest.raises(RecordError, match="another program"):
+        Record(tmp_path / "r")
+
+
+def test_a_record_of_another_format_is_refused(tmp_path):
+    Record(tmp_path / "r").close()
+    with sqlite3.connect(tmp_path / "r") as db:
+        db.execute("PRAGMA user_version=99")
+    db.close()
+    with pytest.raises(RecordError, match="format 99"):
+        Record(tmp_path / "r")
+
+
+def test_a_corrupted_record_is_refused(tmp_path):
+    with Record(tmp_path / "r") as record:
+        for i in range(400):
+            put(record, f"key{i}", "x" * 200)
+    data = bytearray((tmp_path / "r").read_bytes())
+    data[4096 * 6 : 4096 * 12] = b"\xff" * (4096 * 6)
+    (tmp_path / "r").write_bytes(data)
+    with pytest.raises(RecordError, match="corrupted"):
+        Record(tmp_path / "r")
+
+
+@pytest.mark.parametrize(("name", "message"), [("", "is a folder"), ("no/such/r", "does not exist")])
+def test_places_that_cannot_hold_a_record_are_named(tmp_path, name, message):
+    with pytest.raises(RecordError, match=message):
+        Record(tmp_path / name)
+
+
+def test_on_a_full_disk_the_reply_is_kept_in_memory_and_the_reason_is_given(tmp_path):
+    with Record(tmp_path / "r") as record:
+        pages = record.query("PRAGMA page_count")[0][0]
+        record.query(f"PRAGMA max_page_count={pages}")
+        put(record, "k", "x" * 100_000)
+        record.put_text(0, 1, "y" * 100_000)
+        assert "disk is full" in record.failure and "make room" in record.failure
+        assert record.answer("k").reply.text == "x" * 100_000
+        assert record.text(0, 1) == "y" * 100_000
+    with Record(tmp_path / "r") as record:
+        assert record.answer("k") is None
+
+
+def test_a_hub_whose_record_is_full_answers_once_more_and_then_stops(make_hub):
+    record = Record()
+    record.query(f"PRAGMA max_page_count={record.query('PRAGMA page_count')[0][0]}")
+    hub = make_hub(lambda _: "x" * 100_000, record)
+    answer = hub.submit([REQUEST]).result(10)[0]
+    assert (answer.reply.text, answer.status) == ("x" * 100_000, Status.OK)
+    assert "disk is full" in hub.unusable
+    other = hub.submit([Request((Message("user", "other"),))]).result(10)[0]
+    assert other.status == Status.FALLBACK
