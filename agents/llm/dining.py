@@ -131,15 +131,15 @@ class DiningTeam:
     def _request(self, row: dict[str, Any]) -> Request:
         rendered = self.renderer.render(self._described(row))
         is_discussion = row["is_discussion"]
-
-        def malformed(reply: Reply) -> str | None:
-            return None if self._parse(reply.text, is_discussion).found or is_discussion else "names no action"
-
         return Request(
             messages=(Message("system", rendered.system), Message("user", rendered.user)),
             draw=(self.seed, row["episode"], row["agent"], row["ask"]),
             schema=self._schema,
+            malformed=None if is_discussion else self._malformed,
         )
+
+    def _malformed(self, reply: Reply) -> str | None:
+        return None if self._parse(reply.text, is_discussion=False).found else "names no action"
 
     def _described(self, row: dict[str, Any]) -> dict[str, Any]:
         """The row with texts for handles, as the renderer wants it."""

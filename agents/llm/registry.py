@@ -15,9 +15,9 @@ class LanguageAgents:
     """How language models play one environment.
 
     `options(preset)`: the dataclass of what is said and shown, as a preset of the environment has it.
-    `sampling(preset)`: settings of the model that the preset names.  `labels(env, options)`: what tables sort by.  `team(env, options, hub, seed)`: the players of all episodes.
-    `row(env, options, columns, events)`: what the answers add to the row of a cell.  `parser`: version of the reply
-    parser, part of the key of recorded answers.
+    `sampling(preset)`: settings of the model that the preset names.  `labels(env, options)`: what tables sort by.
+    `team(env, options, hub, seed)`: the players of all episodes.  `row(env, options, columns, events)`: what the
+    answers add to the row of a cell.  `parser`: version of the reply parser, part of the key of recorded answers.
     """
 
     options: Callable[[str | None], Any]

@@ -10,7 +10,7 @@ import atexit
 import concurrent.futures
 import contextlib
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from jaxcoop.planning.backoff import Backoff, Clock
 from jaxcoop.planning.clients.base import Client
@@ -21,8 +21,6 @@ from jaxcoop.planning.usage import Session, Usage, usage_of
 
 _FIRST_FAILURES = 8  # requests that may fail before any success until the provider counts as unreachable
 
-Validate = Callable[[Reply], str | None]
-
 
 class Hub:
     """Requests in, answers out.  `submit` works from any thread but the hub's own, also under a running event
@@ -30,8 +28,8 @@ class Hub:
 
     `limit`: calls at a time.  `attempts`, `base`, `cap`: see `Backoff`; clients must not retry themselves.
     `timeout`: seconds for one call, on top of the client's own.  `replay`: answer from the record only.
-    `validate(reply)`: a reason why the reply is malformed, or None; up to `reasks` further asks follow a
-    malformed reply, then the last one is accepted with status MALFORMED.  `max_failures`: consecutive failed
+    `reasks`: further asks after a reply that the request calls malformed; then the last one is accepted with status
+    MALFORMED.  `max_failures`: consecutive failed
     requests after which the hub gives up.  `parser`: version of whatever reads the replies; a new one asks
     anew.
 
@@ -49,7 +47,6 @@ class Hub:
         cap: float = 30.0,
         timeout: float = 120.0,
         replay: bool = False,
-        validate: Validate | None = None,
         reasks: int = 0,
         max_failures: int = 64,
         parser: str = "1",
@@ -64,7 +61,7 @@ class Hub:
                 raise ValueError(f"{name} is {value}; allowed: at least {least}")
         if not timeout > 0:
             raise ValueError(f"timeout is {timeout} s; allowed: above 0")
-        self._client, self._replay, self._validate, self._reasks = client, replay, validate, reasks
+        self._client, self._replay, self._reasks = client, replay, reasks
         self._backoff = Backoff(attempts, base, cap)
         self._timeout, self._max_failures, self._clock = timeout, max_failures, clock or Clock()
         self._settings, self._parser = client.settings(), parser
@@ -185,7 +182,7 @@ class Hub:
 
     async def _live(self, key: str, request: Request) -> Answer:
         # A killed session may have paid for malformed replies already: count them instead of asking again.
-        earlier = [] if self._validate is None else self.record.malformed_replies(key)
+        earlier = [] if request.malformed is None else self.record.malformed_replies(key)
         if len(earlier) > self._reasks:
             answer = Answer(earlier[-1], Status.MALFORMED)
             self.record.put(key, request, answer, None)
@@ -240,7 +237,7 @@ class Hub:
         self, key: str, request: Request, reply: Reply, attempt: int, reask: int, latency: float, last: bool
     ) -> Answer:
         self._succeeded, self._failures = True, 0
-        reason = None if self._validate is None else self._validate(reply)
+        reason = None if request.malformed is None else request.malformed(reply)
         outcome, detail = ("ok", None) if reason is None else ("malformed", reply.as_json())
         answer = Answer(reply, Status.OK if reason is None else Status.MALFORMED)
         call = Call(key, attempt, reask, outcome, latency, reply, detail)

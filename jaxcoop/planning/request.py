@@ -7,7 +7,7 @@ answer. Design: section 7.5 of docs/concepts/planning.md.
 import dataclasses
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -34,6 +34,7 @@ class Request:
     messages: tuple[Message, ...]
     draw: tuple[int, ...] | None = None
     schema: Mapping[str, Any] | None = field(default=None, hash=False)
+    malformed: "Callable[[Reply], str | None] | None" = field(default=None, compare=False)
 
     def as_json(self) -> str:
         """Canonical text of the request, as stored in a record."""
@@ -55,6 +56,13 @@ class Reply:
     finish_reason: str | None = None
     reasoning: str | None = None  # text of a separate reasoning field, if the provider sends one
     priced: bool = True  # False: the client knows no price for this model
+
+    def __post_init__(self) -> None:
+        """Half a surrogate pair, which JSON can carry and no file can, becomes a question mark."""
+        for name in ("text", "reasoning"):
+            value = getattr(self, name)
+            if value is not None:
+                object.__setattr__(self, name, value.encode("utf-8", "replace").decode("utf-8"))
 
     def as_json(self) -> str:
         """Canonical text of the reply, as stored in a record."""

@@ -216,7 +216,7 @@ def usage_row(usage: Usage) -> dict[str, Any]:
     """The ledger as entries of a results row."""
     names = {"calls", "merged", "replayed", "retried", "rate_limited", "timeouts", "errors", "reasked"}
     names |= {"tokens_in", "tokens_out", "cost", "unpriced", "latency_p50_s", "latency_p90_s"}
-    row = {name: value for name, value in usage.as_dict().items() if name in names}
+    row: dict[str, Any] = {name: value for name, value in usage.as_dict().items() if name in names}
     if usage.unpriced:
         row["cost"] = None  # of some replies no price is known, so the sum would mislead
     return row

@@ -32,7 +32,7 @@ def cases_of(files, key):
     """Cases of the files, grouped by `key(case)`."""
     groups = defaultdict(list)
     for path in files:
-        for line in gzip.open(path):
+        for line in gzip.decompress(path.read_bytes()).splitlines():
             case = json.loads(line)
             groups[key(case)].append(case)
     return groups
@@ -106,7 +106,7 @@ FIELDS = {
 SEEN = "|{left_message}|{right_message}"
 DECISION = "|".join(f"{{{field}}}" for field in FIELDS.values()) + SEEN
 DISCUSSION = "{round} of {rounds}" + SEEN
-PROMPTS = dict(system="{philosopher_name}", decision=DECISION, discussion=DISCUSSION)
+PROMPTS = {"system": "{philosopher_name}", "decision": DECISION, "discussion": DISCUSSION}
 
 
 class Script:

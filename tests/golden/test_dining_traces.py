@@ -126,7 +126,7 @@ def test_dining_observations_equal_the_reference(golden_files):
 def test_dining_backoff_cases_equal_the_reference(golden_files):
     backoff = jax.jit(rules.apply_backoff)
     for path in golden_files("dining", "backoff_cases*.jsonl.gz"):
-        for number, line in enumerate(gzip.open(path)):
+        for number, line in enumerate(gzip.decompress(path.read_bytes()).splitlines()):
             case = json.loads(line)
             before = table_of(*case["before"])
             counts = jnp.asarray(case["hold_counts"], jnp.int32)

@@ -19,8 +19,8 @@ EPISODES = 24
 PROCESS = toy.Toy()
 
 
-def ask(text, draw=None):
-    return Request((Message("user", text),), draw)
+def ask(text, draw=None, malformed=None):
+    return Request((Message("user", text),), draw, malformed=malformed)
 
 
 def status(hub, requests):
@@ -274,10 +274,13 @@ def digits_only(reply):
     return None if reply.text.isdigit() else "not a number"
 
 
+number_please = ask("a", malformed=digits_only)
+
+
 def test_a_malformed_reply_is_asked_again_and_kept_in_the_ledger(make_hub):
     replies = iter(["what?", "7"])
-    hub = make_hub(lambda _: next(replies), validate=digits_only, reasks=2)
-    answer = hub.submit([ask("a")]).result(20)[0]
+    hub = make_hub(lambda _: next(replies), reasks=2)
+    answer = hub.submit([number_please]).result(20)[0]
     assert (answer.reply.text, answer.status) == ("7", Status.OK)
     usage = hub.usage()
     assert (usage.calls, usage.malformed, usage.reasked, usage.retried) == (2, 1, 1, 0)
@@ -285,9 +288,9 @@ def test_a_malformed_reply_is_asked_again_and_kept_in_the_ledger(make_hub):
 
 
 def test_after_the_last_reask_the_reply_is_accepted_as_malformed_and_recorded(make_hub):
-    hub = make_hub(lambda _: "what?", validate=digits_only, reasks=2)
-    assert status(hub, [ask("a")]) == [Status.MALFORMED]
-    assert status(hub, [ask("a")]) == [Status.MALFORMED]
+    hub = make_hub(lambda _: "what?", reasks=2)
+    assert status(hub, [number_please]) == [Status.MALFORMED]
+    assert status(hub, [number_please]) == [Status.MALFORMED]
     assert hub.usage().calls == 3
 
 
@@ -301,16 +304,16 @@ def test_malformed_replies_of_a_killed_session_count_as_asked(make_hub, tmp_path
         return "what?"
 
     with Record(tmp_path / "r") as record:
-        status(make_hub(dies_at_the_second, record, validate=digits_only, reasks=2), [ask("a")])
-        hub = make_hub(lambda _: "what?", record, validate=digits_only, reasks=2)
-        assert status(hub, [ask("a")]) == [Status.MALFORMED]
+        status(make_hub(dies_at_the_second, record, reasks=2), [number_please])
+        hub = make_hub(lambda _: "what?", record, reasks=2)
+        assert status(hub, [number_please]) == [Status.MALFORMED]
         assert record.query("SELECT count(*) FROM calls WHERE outcome = 'malformed'") == [(3,)]
 
 
 def test_an_empty_reply_is_malformed_not_lost(make_hub):
     reply = Reply("", finish_reason="length", reasoning="thinking")
-    hub = make_hub(lambda _: reply, validate=digits_only)
-    answer = hub.submit([ask("a")]).result(20)[0]
+    hub = make_hub(lambda _: reply)
+    answer = hub.submit([number_please]).result(20)[0]
     assert (answer.reply, answer.status) == (reply, Status.MALFORMED)
 
 

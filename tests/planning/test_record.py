@@ -147,3 +147,22 @@ def test_a_hub_whose_record_is_full_answers_once_more_and_then_stops(make_hub):
     assert "disk is full" in hub.unusable
     other = hub.submit([Request((Message("user", "other"),))]).result(10)[0]
     assert other.status == Status.FALLBACK
+
+
+def test_half_a_surrogate_pair_in_a_reply_can_be_stored(tmp_path):
+    with Record(tmp_path / "r") as record:
+        reply = Reply("left \ud800 right", reasoning="\udfff")
+        record.put("k", Request((Message("user", "q"),)), Answer(reply, Status.OK), None)
+        record.put_text(0, 0, reply.text)
+        assert record.text(0, 0) == "left ? right" == record.answer("k").reply.text
+
+
+def test_answers_of_another_record_can_be_taken_for_a_replay(tmp_path):
+    with Record(tmp_path / "old") as old:
+        old.put("k", Request((Message("user", "q"),)), Answer(Reply("yes"), Status.OK), None)
+    with Record(tmp_path / "new") as new:
+        assert new.take_answers(tmp_path / "old") == 1
+        assert new.answer("k").reply.text == "yes"
+        with pytest.raises(RecordError, match="does not exist"):
+            new.take_answers(tmp_path / "nowhere")
+    assert not (tmp_path / "nowhere").exists()
