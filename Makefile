@@ -7,7 +7,7 @@ WORKERS ?= 2
 .PHONY: demo test test-all lint bench clean
 
 demo: $(VENV)/.run
-	$(BIN)/jaxcoop run dining --episodes 20000
+	$(BIN)/jaxcoop paper dpbench
 
 test: $(VENV)/.dev
 	$(BIN)/pytest -m "not slow and not peers" -n $(WORKERS)

@@ -91,6 +91,7 @@ def _dpbench(arguments: list[str]) -> None:
         options.out, played, config=config, notes=checks, with_published=options.with_published
     )
     print("\n" + "\n".join(str(path) for path in written.values()))
+    print(f"run folder: {options.out}")
 
 
 def _parsed(arguments: list[str]) -> tuple[PaperOptions, LanguageModel]:

@@ -1,8 +1,8 @@
 """One cell: one player in one configuration of one environment, from its options to its row and its folder."""
 
 import dataclasses
-from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -150,9 +150,12 @@ def run_cell(
     with RunFolder.open(out or cell.folder(), cell.config(), command=command, force=force) as folder:
         if folder.is_complete:
             return Finished(folder.summary()["row"], folder.path, list(folder.notes))
-        done = sum(count for _, count in folder.finished())
+        done = _finished(folder)
         extra: dict[str, Any] = {}
-        with watch(cell.episodes, done) if watch else nullcontext(_Nobody()) as watcher:
+        with (
+            _resumable(folder, cell.episodes),
+            watch(cell.episodes, done) if watch else nullcontext(_Nobody()) as watcher,
+        ):
             if cell.is_language:
                 extra = _play_language(cell, folder, chunk, watcher)
             else:
@@ -173,6 +176,23 @@ def run_cell(
             row |= language_agents(cell.env.name).row(cell.env, cell.talk, columns, folder.events())
         folder.complete({"row": row})
         return Finished(row, folder.path, list(folder.notes))
+
+
+def _finished(folder: RunFolder) -> int:
+    """Episodes that are safe in the folder."""
+    return sum(count for _, count in folder.finished())
+
+
+@contextmanager
+def _resumable(folder: RunFolder, episodes: int) -> Iterator[None]:
+    """An interruption says how to go on."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt(
+            f"interrupted: {_finished(folder):,} of {episodes:,} episodes are saved, with every answer so far; "
+            f"{folder.resume_hint}"
+        ) from None
 
 
 def _play_language(cell: Cell, folder: RunFolder, chunk: int | None, watcher: Watcher) -> dict[str, Any]:
