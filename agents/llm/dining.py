@@ -7,12 +7,13 @@ import dataclasses
 import threading
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Any, Literal, get_args
 
 import jax
 import numpy as np
 from jaxtyping import Array, Int
 
+from jaxcoop.agents.llm.dining_events import Decision, decision_columns, recorded_decisions
 from jaxcoop.agents.llm.registry import LanguageAgents
 from jaxcoop.core.registry import unknown
 from jaxcoop.core.results import Columns
@@ -22,7 +23,6 @@ from jaxcoop.envs.dining.env import Dining
 from jaxcoop.envs.dining.metrics import consistency
 from jaxcoop.envs.dining.presets import CONDITIONS
 from jaxcoop.envs.dining.prompts import Prompts, build_prompts
-from jaxcoop.envs.dining.records import decision_records
 from jaxcoop.envs.dining.replies import JsonReply, Parsed, ReplyFormat, parse_reply
 from jaxcoop.envs.dining.text import PromptRenderer
 from jaxcoop.envs.dining.types import Action
@@ -35,20 +35,6 @@ PARSER = "dining-1"
 """Version of the prompts' reply forms and of the reply parser; part of the key of every recorded answer."""
 
 ForkView = Literal["availability", "holder"]
-
-
-class Decision(NamedTuple):
-    """One answer, as written to the run's events."""
-
-    episode: int
-    ask: int  # number of the ask in its episode
-    clock: int  # table clock when asked
-    discussion_round: int  # 1, 2, … ; 0: an action
-    agent: int
-    action: int  # what the table took; WAIT for an answer that could not be had or read
-    message: str | None
-    reasoning: str | None
-    status: int
 
 
 @dataclasses.dataclass(frozen=True)
@@ -232,33 +218,13 @@ def _outcome(dialogue: Dialogue, states: DialogueState) -> DialogueOutcome:
 _MEMORY = ("timestep", "deadlock", "left", "right", "eating", "meals")
 
 
-def decision_columns(decisions: list[Decision]) -> Columns:
-    """Event columns of decisions; None becomes the empty text."""
-    columns: Columns = {}
-    for name in Decision._fields:
-        values = [getattr(d, name) for d in decisions]
-        if name in ("message", "reasoning"):
-            columns[name] = np.array([v or "" for v in values], dtype=np.str_)
-        else:
-            columns[name] = np.array(values, np.int32)
-    return columns
-
-
 def answers_row(env: Dining, talk: DiningTalk, columns: Columns, events: Columns) -> dict[str, Any]:
     """12: what the answers add to the row of a cell: how many, of what kind, and message-action consistency."""
     row = {name: int(columns[f"answers_{name}"].sum()) for name in ("fallback", "malformed")}
     row["answers"] = int(sum(columns[f"answers_{s.name.lower()}"].sum() for s in Status))
-    if not talk.communication:
-        return row
-    acted = events["discussion_round"] == 0
-    episode, actions, texts = (events[name][acted] for name in ("episode", "action", "message"))
-    recorded_actions: list[int] = []
-    recorded_messages: list[str | None] = []
-    for one in np.split(np.arange(len(episode)), np.flatnonzero(np.diff(episode)) + 1):
-        played, said = decision_records(actions[one], env.philosophers, env.mode, [m or None for m in texts[one]])
-        recorded_actions += played.tolist()
-        recorded_messages += said
-    row["message_action_consistency"] = consistency(recorded_messages, recorded_actions)
+    if talk.communication:
+        actions, messages = recorded_decisions(env, events)
+        row["message_action_consistency"] = consistency(messages, actions)
     return row
 
 

@@ -5,9 +5,9 @@ import json
 from collections import defaultdict
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
+from recorded import play_recorded
 
 from jaxcoop.agents.llm.dining import DiningTalk, DiningTeam
 from jaxcoop.envs.dining import Dining
@@ -36,25 +36,6 @@ def cases_of(files, key):
             case = json.loads(line)
             groups[key(case)].append(case)
     return groups
-
-
-def play_recorded(env, actions):
-    """Final states of episodes with recorded actions [E, T, K], frozen at their ends."""
-
-    def one(actions):
-        state = env.reset(jax.random.key(0))
-        draws = env.sample_draws(jax.random.key(0), state)
-
-        def step(carry, action):
-            state, done = carry
-            nxt = env.step(state, action, draws)
-            frozen = jax.tree.map(lambda a, b: jnp.where(done, b, a), nxt.state, state)
-            return (frozen, done | nxt.terminated | nxt.truncated), None
-
-        (state, done), _ = jax.lax.scan(step, (state, jnp.bool_(False)), actions)
-        return env.outcome(state), done
-
-    return jax.device_get(jax.jit(jax.vmap(one))(jnp.asarray(actions, jnp.int32)))
 
 
 def check_result(case, meals, timesteps):

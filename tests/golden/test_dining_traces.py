@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from recorded import play_recorded
 
 from jaxcoop.core import bits
 from jaxcoop.envs.dining import Dining, observe, rules
@@ -139,25 +140,6 @@ def test_dining_backoff_cases_equal_the_reference(golden_files):
             )
             assert draws.tolist() == case["draws"], number
             assert case["timestep"] == case["timestep_before"]
-
-
-def play_recorded(env, actions):
-    """Final states of episodes with recorded actions [E, T, K], frozen at their ends; -1 pads."""
-
-    def one(actions):
-        state = env.reset(jax.random.key(0))
-        draws = env.sample_draws(jax.random.key(0), state)
-
-        def step(carry, action):
-            state, done = carry
-            nxt = env.step(state, action, draws)
-            frozen = jax.tree.map(lambda a, b: jnp.where(done, b, a), nxt.state, state)
-            return (frozen, done | nxt.terminated | nxt.truncated), None
-
-        (state, done), _ = jax.lax.scan(step, (state, jnp.bool_(False)), actions)
-        return env.outcome(state), done
-
-    return jax.jit(jax.vmap(one))(jnp.asarray(actions, jnp.int32))
 
 
 def test_dining_published_random_episodes_are_reproduced_exactly(golden_files):
