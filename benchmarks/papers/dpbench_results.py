@@ -71,10 +71,12 @@ def write_results(
         ),
         "",
     )
-    if with_published:
-        shares = published()["sequential_action_shares"]
-        drawn = write_figures(published_rows(), out / "figures" / "published", action_shares=shares)
-        pictures |= _captioned(drawn, "Published: ")
+    drawn = write_figures(  # without rows it only takes away what an earlier command drew
+        published_rows() if with_published else (),
+        out / "figures" / "published",
+        action_shares=published()["sequential_action_shares"] if with_published else (),
+    )
+    pictures |= _captioned(drawn, "Published: ")
     write_report(out / "report.html", TITLE, tables=all_tables, figures=pictures, manifest=config, notes=notes)
     names = [*texts, "report.html", *(["figures"] if pictures else [])]
     return {name: out / name for name in names}
@@ -99,11 +101,10 @@ def _markdown(all_tables: Sequence[Table], notes: Sequence[str]) -> str:
 
 
 def figure_rows(played: Played, *, with_published: bool) -> list[Row]:
-    """Rows for the figures: plain conditions only, with the episodes that the sequential one shows."""
+    """Rows for the figures, with the episodes that the sequential one shows."""
     own = [
         {**row, **(episode_lists(path) if row["mode"] == "sequential" else {})}
-        for planned, path, row in played
-        if is_plain(planned.condition)
+        for _, path, row in played
     ]
     rows = tables.shown_rows(own)
     if with_published:

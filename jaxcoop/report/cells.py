@@ -21,6 +21,9 @@ _ALIASES = {
     "episodes": ("num_episodes",),
     "deadlock_low": ("deadlock_ci_low",),
     "deadlock_high": ("deadlock_ci_high",),
+    "deadlock_events": ("avg_deadlock_events",),
+    "timeout_low": ("timeout_ci_low",),
+    "timeout_high": ("timeout_ci_high",),
     "throughput": ("avg_throughput",),
     "throughput_half": ("throughput_ci_half",),
     "fairness": ("avg_fairness",),
@@ -42,8 +45,8 @@ def standard_row(row: Mapping[str, Any]) -> Row:
     """A copy of `row` under the short names, with intervals filled in where counts or deviations allow.
 
     `deadlock_*` is what the reference reports, `true_deadlock_*` counts every episode that ended in a
-    circular wait (7.2: the two differ in sequential mode).  Rates are fractions, intervals 95 % Wilson,
-    half-widths t.
+    circular wait (7.2: the two differ in sequential mode); `deadlock_events` are the circular waits that were
+    resolved, per episode (7.3).  Rates are fractions, intervals 95 % Wilson, half-widths t.
     """
     out = dict(row)
     for name, others in _ALIASES.items():
@@ -57,6 +60,8 @@ def standard_row(row: Mapping[str, Any]) -> Row:
     unreported = row.get("ended_before_horizon_but_not_reported_deadlock")
     if out.get("true_deadlock_count") is None and unreported is not None and row.get("deadlock_count") is not None:
         out["true_deadlock_count"] = row["deadlock_count"] + unreported
+    if out["deadlock_events"] is None and row.get("total_deadlock_events") is not None and out["episodes"]:
+        out["deadlock_events"] = row["total_deadlock_events"] / out["episodes"]
     for name in ("deadlock", "true_deadlock"):
         _fill_rate(out, name)
     for name in ("throughput", "fairness"):

@@ -9,7 +9,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from jaxcoop.report import style
-from jaxcoop.report.cells import Row, find, models, standard_rows
+from jaxcoop.report.cells import Row, find, models
+from jaxcoop.report.dpbench_cells import BASE, left_out, study_rows
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -17,7 +18,8 @@ if TYPE_CHECKING:
 
 ACTIONS = ("grab_left", "grab_right", "release", "wait")
 _SHADES = (style.BLUE, style.SKY, style.PURPLE, style.GREY)
-_MOST_MODELS = 4
+_MOST_MODELS = 6
+_LEAST = 0.02  # of the highest bar: a single episode among thousands still shows how it ended
 _OUTCOMES = (
     ("deadlock, reported", style.RED),
     ("circular wait, not reported", style.ORANGE),
@@ -34,19 +36,16 @@ def sequential_figure(
     """Figure A3: share of each action, and when and how the episodes of sequential cells ended.
 
     `action_shares` holds rows (model, action, share); a model's episodes come from its row with
-    `episode_timesteps` and `episode_deadlock` (as reported).  Up to four models are shown, those with shares
-    first.
+    `episode_timesteps` and `episode_deadlock` (as reported).  Up to six models are shown; where there are
+    shares, those that have some.
     """
     shares: dict[str, dict[str, float]] = {}
     for entry in action_shares:
         shares.setdefault(str(entry["model"]), {})[str(entry["action"]).lower()] = float(entry["share"])
-    rows = standard_rows(rows)
+    rows = study_rows(rows)
     cells = {}
     for name in models(rows):
-        row = find(
-            rows, model=name, mode="sequential", philosophers=philosophers, communication_rounds=0,
-            memory_window=0, prompt="default",
-        )  # fmt: skip
+        row = find(rows, **{**BASE, "model": name, "mode": "sequential", "philosophers": philosophers})
         if row is not None and row.get("episode_timesteps") is not None:
             cells[name] = row
     names = list(dict.fromkeys([*shares, *cells]))
@@ -63,18 +62,17 @@ def sequential_figure(
             axes = parts[0].subplots()
             _draw_shares(axes, shown, shares)
             parts[0].legend(loc="outside lower center", ncols=2)
-            _title(parts[0], "a  Actions")
+            _title(parts[0], "a  Actions" if with_cells else "Actions")
         if with_cells:
             _draw_outcomes(parts[-1], with_cells, cells)
-            _title(parts[-1], ("b" if shares else "a") + "  Episodes by their last timestep")
-        left_out = f"Left out, no data: {'; '.join(missing)}." if missing else ""
+            _title(parts[-1], ("b  " if shares else "") + "Episodes by their last timestep")
         others = len(names) - len(shown)
         style.note(
             figure,
             [
                 f"Sequential mode, N = {philosophers}, no communication.",
                 f"Models with episodes that are not shown: {others}." if others else "",
-                left_out,
+                left_out(missing),
             ],
         )
     return figure
@@ -135,13 +133,15 @@ def _draw_outcomes(figure: Any, names: Sequence[str], cells: dict[str, Row]) -> 
     ends = sorted({t for by_end in counts.values() for t in by_end})
     width = 0.7 * min((b - a for a, b in itertools.pairwise(ends)), default=1)
     for axes, name in zip(grid, names):
-        for t, by_outcome in counts[name].items():
-            bottom = 0
-            for number, (_, color) in enumerate(_OUTCOMES):
-                axes.bar(t, by_outcome[number], width, bottom=bottom, color=color)
-                bottom += by_outcome[number]
-            axes.text(t, bottom, f"{bottom:,}", ha="center", va="bottom", fontsize=7)
         top = max(sum(by_outcome.values()) for by_outcome in counts[name].values())
+        for t, by_outcome in counts[name].items():
+            bottom = 0.0
+            for number, (_, color) in enumerate(_OUTCOMES):
+                if by_outcome[number]:
+                    height = max(by_outcome[number], _LEAST * top)
+                    axes.bar(t, height, width, bottom=bottom, color=color)
+                    bottom += height
+            axes.text(t, bottom, f"{sum(by_outcome.values()):,}", ha="center", va="bottom", fontsize=7)
         axes.set_ylim(0, 1.25 * top)
         axes.set_yticks([])
         axes.spines["left"].set_visible(False)

@@ -5,6 +5,7 @@ functions.
 """
 
 import io
+import re
 import textwrap
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -79,6 +80,8 @@ def rate_color(rate: float) -> str:
 def note(figure: "Figure", sentences: Sequence[str]) -> None:
     """Small print below the panels: what the marks mean and what was left out for want of data."""
     text = " ".join(sentence for sentence in sentences if sentence)
+    # Numbers stay with their signs: such spaces are no places to break a line.
+    text = text.replace(" = ", "\xa0=\xa0").replace(" %", "\xa0%")
     width = int(figure.get_figwidth() * _NOTE_LETTERS_PER_INCH)
     figure.supxlabel(textwrap.fill(text, width), x=0.01, ha="left", fontsize=6.5, color=GREY)
 
@@ -93,13 +96,13 @@ def rate_axis(axes: "Axes", label: str = "deadlock rate") -> None:
 
 
 def wrapped(name: str, letters: int = 11) -> str:
-    """A model name on several lines, broken behind hyphens and slashes."""
+    """A model name on lines of at most `letters`, broken behind spaces, hyphens, slashes and underscores."""
     lines = [""]
-    for piece in name.replace("/", "/\0").replace("-", "-\0").split("\0"):
-        if lines[-1] and len(lines[-1] + piece) > letters:
+    for piece in re.findall(rf"[^\s/_-]{{1,{letters}}}[\s/_-]?|[\s/_-]", name):
+        if lines[-1] and len((lines[-1] + piece).rstrip()) > letters:
             lines.append("")
         lines[-1] += piece
-    return "\n".join(lines)
+    return "\n".join(line.rstrip() for line in lines)
 
 
 def as_png(figure: "Figure", dpi: int = 200) -> bytes:

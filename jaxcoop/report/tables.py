@@ -190,6 +190,15 @@ def _tokens(row: Row) -> Any:
     return row.get("total_tokens", row.get("tokens")) if None in parts else sum(part or 0 for part in parts)
 
 
+def _timeouts(row: Row) -> str:
+    return with_interval(row.get("timeout_rate"), row.get("timeout_low"), row.get("timeout_high"))
+
+
+def _consistency(row: Row) -> str:
+    value = row.get("message_action_consistency")
+    return NONE if value is None else f"{value:.1f}"
+
+
 _CELL_COLUMNS = (
     ("model", lambda row: row.get("model")),
     ("condition", lambda row: row.get("condition")),
@@ -197,11 +206,14 @@ _CELL_COLUMNS = (
     ("episodes", lambda row: row.get("episodes")),
     ("deadlock %", _true_deadlock),
     ("reported %", _reported_deadlock),
+    ("resolved", lambda row: _fixed(row.get("deadlock_events"))),
+    ("timeout %", _timeouts),
     ("throughput", lambda row: with_half(row.get("throughput"), row.get("throughput_half"))),
     ("fairness", lambda row: with_half(row.get("fairness"), row.get("fairness_half"))),
     ("starved", lambda row: _fixed(row.get("starvation"))),
     ("t deadlock", _time_to_deadlock),
     ("timesteps", lambda row: _fixed(row.get("timesteps"))),
+    ("consistent %", _consistency),
     ("calls", lambda row: row.get("calls")),
     ("retried", lambda row: row.get("retried")),
     ("fallback", lambda row: row.get("fallback")),
@@ -209,21 +221,30 @@ _CELL_COLUMNS = (
     ("tokens", _tokens),
     ("cost $", lambda row: row.get("cost")),
 )
+# Always 0 unless the rules were changed (7.3; 14, point 3), so shown only with rows of such rules.
+_ONLY_WITH = {"resolved": ("deadlock_events",), "timeout %": ("timeout_count", "target_meals")}
 
 
 def cell_table(rows: Iterable[Mapping[str, Any]], title: str = "") -> Table:
     """The results table: deadlock % with Wilson interval, means ± t half-widths, price of LLM cells.
 
-    `deadlock` counts every circular wait; `reported` is the reference's number where that differs (sequential
-    mode).  Columns without any value are left out.  Rows may carry the names of `jaxcoop.report.cells`.
+    `deadlock` counts every circular wait that ended an episode; `reported` is the reference's number where that
+    differs (sequential mode); `resolved` are circular waits per episode after which play went on; `timeout` counts
+    time limits with somebody below the target of meals; `consistent` are messages that announce the action they come
+    with.  Columns that say nothing of any row are left out.  Rows may carry the names of `jaxcoop.report.cells`.
     """
     rows = standard_rows(rows)
-    columns = [(head, [get(row) for row in rows]) for head, get in _CELL_COLUMNS]
+    columns = [(head, [get(row) for row in rows]) for head, get in _CELL_COLUMNS if _applies(head, rows)]
     columns = [(head, cells) for head, cells in columns if head == "model" or any(c not in (None, NONE) for c in cells)]
     heads = [head for head, _ in columns]
     made = table(title, heads, zip(*(cells for _, cells in columns)), keys=2 if "condition" in heads else 1)
     numeric = tuple(head not in ("model", "condition") for head in heads)
     return Table(made.title, made.columns, made.rows, numeric, made.keys)
+
+
+def _applies(head: str, rows: Iterable[Row]) -> bool:
+    names = _ONLY_WITH.get(head)
+    return names is None or any(row.get(name) for row in rows for name in names)
 
 
 def to_markdown(rows: Iterable[Mapping[str, Any]]) -> str:

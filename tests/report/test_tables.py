@@ -37,6 +37,7 @@ LLM = {
     **ROW,
     "model": "llm",
     "calls": 4185,
+    "retried": 0,
     "fallback": 2,
     "malformed": 7,
     "tokens_in": 90,
@@ -76,12 +77,45 @@ def test_simultaneous_cells_have_no_reported_column():
     assert "reported %" not in cell_table([{**ROW, "mode": "simultaneous"}]).columns
 
 
+def test_resolved_deadlocks_are_shown_per_episode_when_there_are_any():
+    assert "resolved" not in cell_table([ROW, {**ROW, "avg_deadlock_events": 0.0}]).columns
+    made = cell_table([{**ROW, "avg_deadlock_events": 2.25}, {**ROW, "total_deadlock_events": 0}, ROW])
+    assert [dict(zip(made.columns, row))["resolved"] for row in made.rows] == ["2.25", "0.00", "-"]
+
+
+def test_the_total_of_resolved_deadlocks_is_shared_among_the_episodes():
+    assert standard_row({"episodes": 20, "total_deadlock_events": 30})["deadlock_events"] == 1.5
+
+
+@pytest.mark.parametrize(
+    ("change", "shown"),
+    [
+        ({"timeout_count": 0, "timeout_rate": 0.0, "timeout_ci_low": 0.0, "timeout_ci_high": 0.114}, None),
+        ({"timeout_count": 4, "timeout_rate": 4 / 30, "timeout_ci_low": 0.053, "timeout_ci_high": 0.297},
+         "13.3 [5.3, 29.7]"),
+        ({"timeout_count": 0, "timeout_rate": 0.0, "timeout_ci_low": 0.0, "timeout_ci_high": 0.114, "target_meals": 1},
+         "0.0 [0.0, 11.4]"),
+        ({"timeout_count": 30, "timeout_rate": 1.0, "timeout_ci_low": None, "timeout_ci_high": None}, "100.0"),
+    ],
+)  # fmt: skip
+def test_timeouts_are_shown_only_where_the_rules_know_them(change, shown):
+    made = cell_table([{**ROW, **change}])
+    assert dict(zip(made.columns, made.rows[0])).get("timeout %") == shown
+
+
+def test_consistency_is_shown_where_players_talk():
+    assert "consistent %" not in cell_table([ROW, {**ROW, "message_action_consistency": None}]).columns
+    made = cell_table([ROW, {**ROW, "message_action_consistency": 76.2257}])
+    assert [dict(zip(made.columns, row))["consistent %"] for row in made.rows] == ["-", "76.2"]
+
+
 def test_columns_of_the_planner_appear_only_with_a_planner():
-    assert "calls" not in cell_table([ROW]).columns
+    planner = {"calls", "retried", "fallback", "malformed", "tokens", "cost $"}
+    assert not planner & set(cell_table([ROW]).columns)
     made = cell_table([ROW, LLM])
     cells = dict(zip(made.columns, made.rows[1]))
-    assert [cells[name] for name in ("calls", "fallback", "malformed", "tokens", "cost $")] == [
-        "4,185", "2", "7", "100", "1.5",
+    assert [cells[name] for name in ("calls", "retried", "fallback", "malformed", "tokens", "cost $")] == [
+        "4,185", "0", "2", "7", "100", "1.5",
     ]  # fmt: skip
 
 
