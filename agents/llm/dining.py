@@ -245,6 +245,7 @@ def talk_labels(env: Dining, talk: DiningTalk) -> dict[str, Any]:
     return {
         "mode": env.mode,
         "philosophers": env.philosophers,
+        "target_meals": env.target_meals,
         "communication": talk.communication,
         "communication_rounds": talk.communication_rounds if talk.communication else 0,
         "memory_window": talk.memory_window,

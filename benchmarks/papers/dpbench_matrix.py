@@ -19,7 +19,7 @@ from jaxcoop.benchmarks.papers.dpbench import published_row, published_rows
 from jaxcoop.core.registry import unknown
 from jaxcoop.envs.dining.cells import canonical_condition
 from jaxcoop.envs.dining.env import Dining
-from jaxcoop.envs.dining.presets import CONDITIONS, PAPER_HORIZON, Condition
+from jaxcoop.envs.dining.presets import CONDITIONS, Condition
 from jaxcoop.planning.clients.litellm_client import import_litellm
 from jaxcoop.runs.cell import LANGUAGE, SEEDS, Cell, Finished
 from jaxcoop.runs.folder import RunFolder
@@ -67,16 +67,6 @@ def changes_the_table(condition: Condition) -> bool:
     """Whether a player that reads no prompts can tell the condition from its base condition."""
     return not condition.dialogue.get("communication") and not (
         condition.dialogue.get("memory_window") or condition.prompt != "default" or condition.temperature is not None
-    )
-
-
-def is_plain(condition: Condition) -> bool:
-    """Whether mode, size, messages, memory and prompt say everything about it, as the figures assume."""
-    base = {"mode", "philosophers", "max_timesteps"}
-    return (
-        condition.temperature is None
-        and condition.env.get("max_timesteps") == PAPER_HORIZON
-        and base.issuperset(condition.env)
     )
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from jaxcoop.benchmarks.papers import dpbench_tables as tables
 from jaxcoop.benchmarks.papers.dpbench import published, published_rows
-from jaxcoop.benchmarks.papers.dpbench_matrix import Planned, action_share_rows, episode_lists, is_plain
+from jaxcoop.benchmarks.papers.dpbench_matrix import Planned, action_share_rows, episode_lists
 from jaxcoop.report.cells import Row
 from jaxcoop.report.dpbench_figures import write_figures
 from jaxcoop.report.html import write_report
@@ -102,10 +102,7 @@ def _markdown(all_tables: Sequence[Table], notes: Sequence[str]) -> str:
 
 def figure_rows(played: Played, *, with_published: bool) -> list[Row]:
     """Rows for the figures, with the episodes that the sequential one shows."""
-    own = [
-        {**row, **(episode_lists(path) if row["mode"] == "sequential" else {})}
-        for _, path, row in played
-    ]
+    own = [{**row, **(episode_lists(path) if row["mode"] == "sequential" else {})} for _, path, row in played]
     rows = tables.shown_rows(own)
     if with_published:
         rows += [{**row, "model": f"{row['model']} (published)"} for row in published_rows()]
