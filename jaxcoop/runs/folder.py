@@ -33,7 +33,8 @@ _FIXES = {
     errno.EACCES: "make the folder writable",
     errno.EROFS: "make the file system writable",
 }
-_SUBFOLDERS = ("episodes", "events", "trace")
+_TABLES = ("episodes", "events")
+_SUBFOLDERS = (*_TABLES, "trace")
 
 
 class RunFolder:
@@ -134,22 +135,28 @@ class RunFolder:
         """Find what is finished; set damaged tables aside so that their chunks are run again."""
         if self.is_complete:
             try:
-                self._ranges = parts.read_ranges(self._merged("episodes"))
+                self._ranges = parts.read_ranges(self._merged("episodes"), self._merged("events"))
                 return
             except parts.DamagedTableError as error:
-                self._set_damaged_aside(error.path)
+                self._set_damaged_aside(error.path, *map(self._merged, _TABLES))
                 self.manifest["status"] = "interrupted"
         for path in sorted((self.path / "episodes").glob("part-*.parquet")):
             try:
-                (self._parts[int(path.stem.removeprefix("part-"))],) = parts.read_ranges(path)
-            except (parts.DamagedTableError, ValueError):
-                self._set_damaged_aside(path)
+                index = int(path.stem.removeprefix("part-"))
+                (self._parts[index],) = parts.read_ranges(path, self._part("events", index))
+            except parts.DamagedTableError as error:
+                self._set_damaged_aside(error.path, path, self._part("events", index))
+            except ValueError:
+                self._set_damaged_aside(path, path)
 
-    def _set_damaged_aside(self, path: Path) -> None:
-        self.notes.append(f"{path.name} is damaged or missing; its episodes are run again")
-        if self._writable and path.exists():
-            with self._writing(path):
-                path.replace(path.with_name(path.name + ".damaged"))
+    def _set_damaged_aside(self, damaged: Path, *tables: Path) -> None:
+        """Take the tables of a chunk (or of the whole run) out of the way; one of them is damaged."""
+        name = damaged.relative_to(self.path)
+        self.notes.append(f"{name} is damaged or missing; its episodes are run again")
+        for path in tables:
+            if self._writable and path.exists():
+                with self._writing(path):
+                    path.replace(path.with_name(path.name + ".damaged"))
 
     # State
 
@@ -260,10 +267,11 @@ class RunFolder:
         if not np.array_equal(columns.get("episode", numbers), numbers):
             raise ValueError(f"column 'episode' must count from {first}, {count} rows; leave it out to have it added")
         ranges = [(int(first), int(count))]
-        table = parts.to_table({"episode": numbers, **columns}, count, ranges)
+        rows = None if events is None else len(next(iter(events.values()), ()))
+        table = parts.to_table({"episode": numbers, **columns}, count, ranges, rows)
         self._check_schema("episodes", table)
-        if events is not None:
-            event_table = parts.to_table(events, len(next(iter(events.values()), ())), ranges)
+        if events is not None and rows is not None:
+            event_table = parts.to_table(events, rows, ranges)
             self._check_schema("events", event_table)
             self._write_part("events", index, event_table)
         self._write_part("episodes", index, table)
@@ -280,7 +288,7 @@ class RunFolder:
         if not self._parts:
             raise ValueError("the run has no finished chunk; write one before `complete`")
         text = json.dumps(manifests.plain(summary, "summary", nan_as_none=True), indent=2) + "\n"
-        for kind in ("episodes", "events"):
+        for kind in _TABLES:
             if paths := self._part_paths(kind):
                 with self._damage_handled(), self._writing(self._merged(kind)):
                     parts.merge(paths, self._merged(kind), self.finished())
@@ -344,7 +352,7 @@ class RunFolder:
 
     def _remove_parts(self) -> None:
         # The merged tables hold everything now; what cannot be removed does no harm.
-        for kind in ("episodes", "events"):
+        for kind in _TABLES:
             with contextlib.suppress(OSError):
                 for path in (self.path / kind).glob("part-*.parquet"):
                     path.unlink()
@@ -377,7 +385,7 @@ class RunFolder:
         except parts.DamagedTableError as error:
             # The next opening finds the file gone and plans its episodes again.
             if self._writable:
-                self._set_damaged_aside(error.path)
+                self._set_damaged_aside(error.path, error.path)
             raise RunFolderError(
                 f"{error.path} is damaged; its episodes run again when you {self.resume_hint}"
             ) from error

@@ -8,7 +8,7 @@ costs nothing.
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 _RANGES_KEY = b"jaxcoop.ranges"
+_EVENTS_KEY = b"jaxcoop.events"
 _MERGE_ROWS = 65_536  # rows per row group of a merged file: bounds the memory of a merge
 
 Ranges = list[tuple[int, int]]  # (first episode, number of episodes) of each chunk in a file
@@ -31,8 +32,18 @@ class DamagedTableError(Exception):
         self.path = path
 
 
-def to_table(columns: Mapping[str, Any], rows: int, ranges: Ranges) -> "pa.Table":
+class Footer(NamedTuple):
+    """What the end of a file says of it."""
+
+    rows: int
+    ranges: Ranges
+    events: int | None  # rows of the event table that belongs to these episodes; None: there is none
+
+
+def to_table(columns: Mapping[str, Any], rows: int, ranges: Ranges, events: int | None = None) -> "pa.Table":
     """Arrow table of `columns`, each [rows] or [rows, K] with K >= 1; its metadata holds the ranges.
+
+    `events`: rows of the event table that belongs to these episodes.
 
     Raises ValueError, naming the column, for another length, more than two axes, K = 0, or a type other than
     numbers, booleans and text (text columns may hold None).
@@ -59,7 +70,11 @@ def to_table(columns: Mapping[str, Any], rows: int, ranges: Ranges) -> "pa.Table
         if column.ndim == 2:
             array = pa.FixedSizeListArray.from_arrays(array, column.shape[1])
         arrays[name] = array
-    return pa.table(arrays).replace_schema_metadata({_RANGES_KEY: json.dumps(ranges).encode()})
+    return pa.table(arrays).replace_schema_metadata(_metadata(ranges, events))
+
+
+def _metadata(ranges: Ranges, events: int | None) -> dict[bytes, bytes]:
+    return {_RANGES_KEY: json.dumps(ranges).encode(), _EVENTS_KEY: json.dumps(events).encode()}
 
 
 def write_table(path: Path, table: "pa.Table") -> None:
@@ -72,23 +87,31 @@ def write_table(path: Path, table: "pa.Table") -> None:
     atomic_write(path, write)
 
 
-def read_ranges(path: Path) -> Ranges:
-    """The chunk ranges in a file's footer; the data pages are not read.
-
-    Raises DamagedTableError when the footer cannot be read or its row count does not fit the ranges of
-    episodes.
-    """
+def read_footer(path: Path) -> Footer:
+    """The end of a file; the data pages are not read.  Raises DamagedTableError when it cannot be read."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     try:
         footer = pq.read_metadata(path)
-        ranges = [(int(first), int(count)) for first, count in json.loads((footer.metadata or {})[_RANGES_KEY])]
+        metadata = footer.metadata or {}
+        ranges = [(int(first), int(count)) for first, count in json.loads(metadata[_RANGES_KEY])]
+        return Footer(footer.num_rows, ranges, json.loads(metadata.get(_EVENTS_KEY, b"null")))
     except (pa.ArrowException, OSError, KeyError, TypeError, ValueError) as error:
         raise DamagedTableError(path, error) from error
-    if footer.num_rows != sum(count for _, count in ranges):
-        raise DamagedTableError(path, f"{footer.num_rows} rows do not fit the ranges {ranges}")
-    return ranges
+
+
+def read_ranges(episodes: Path, events: Path) -> Ranges:
+    """The chunk ranges of a table of episodes, if it and its events (where it has any) are whole.
+
+    Raises DamagedTableError when a footer cannot be read or a number of rows is not the promised one.
+    """
+    footer = read_footer(episodes)
+    if footer.rows != sum(count for _, count in footer.ranges):
+        raise DamagedTableError(episodes, f"{footer.rows} rows do not fit the ranges {footer.ranges}")
+    if footer.events is not None and (rows := read_footer(events).rows) != footer.events:
+        raise DamagedTableError(events, f"{rows} rows of events, {footer.events} were written")
+    return footer.ranges
 
 
 def read_schema(path: Path) -> "pa.Schema":
@@ -142,7 +165,9 @@ def merge(paths: Sequence[Path], target: Path, ranges: Ranges) -> None:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    schema = read_schema(paths[0]).with_metadata({_RANGES_KEY: json.dumps(ranges).encode()})
+    events = [read_footer(path).events for path in paths]
+    total = None if None in events else sum(count or 0 for count in events)
+    schema = read_schema(paths[0]).with_metadata(_metadata(ranges, total))
 
     def write(handle: IO[bytes]) -> None:
         held: list[pa.RecordBatch] = []
