@@ -33,7 +33,8 @@ def decision_columns(decisions: list[Decision]) -> Columns:
     for name in Decision._fields:
         values = [getattr(d, name) for d in decisions]
         if name in ("message", "reasoning"):
-            columns[name] = np.array([v or "" for v in values], dtype=np.str_)
+            # Objects: as fixed-width text one long reply would make every row as long.
+            columns[name] = np.array([v or "" for v in values], dtype=object)
         else:
             columns[name] = np.array(values, np.int32)
     return columns

@@ -22,6 +22,9 @@ from jaxcoop.planning.process import Process, Status, View
 
 Protocol = Literal["package", "paper"]
 
+HANDLES = 2**31
+"""Handles of messages are int32."""
+
 ACTION_WORD, SAID_WORD, STATUS_WORD = 0, 1, 2
 """Answer words: the action, 1 if the reply carries a message, the status."""
 
@@ -89,6 +92,11 @@ class Dialogue(Process):
             raise ValueError(f"memory_window {self.memory_window}: must be 0 or more")
         if self.protocol not in get_args(Protocol):
             raise unknown("protocol", self.protocol, get_args(Protocol))
+        if self.max_rounds * self.num_agents >= HANDLES:
+            raise ValueError(
+                f"philosophers {self.num_agents:,} x {self.max_rounds:,} asks: must be below {HANDLES:,}, the number "
+                "of message handles; take fewer philosophers or a shorter episode"
+            )
 
     @property
     def num_agents(self) -> int:

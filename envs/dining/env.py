@@ -4,6 +4,7 @@ Axes: N philosophers, K = N (simultaneous) or 1 (sequential) that act in one ste
 """
 
 import dataclasses
+from numbers import Integral, Real
 from typing import Literal, get_args, get_origin, get_type_hints
 
 import jax
@@ -55,8 +56,14 @@ class Dining(Env):
                     raise unknown(field.name, value, get_args(hint))
             elif hint is bool and not isinstance(value, bool):
                 raise ValueError(f"{field.name} {value!r}: must be True or False")
-            elif hint is int and (isinstance(value, bool) or not isinstance(value, int)):
-                raise ValueError(f"{field.name} {value!r}: must be a whole number")
+            elif hint is int:
+                if isinstance(value, bool) or not isinstance(value, Integral):
+                    raise ValueError(f"{field.name} {value!r}: must be a whole number")
+                object.__setattr__(self, field.name, int(value))
+            elif hint is float:
+                if isinstance(value, bool) or not isinstance(value, Real):
+                    raise ValueError(f"{field.name} {value!r}: must be a number")
+                object.__setattr__(self, field.name, float(value))
         for name, low, high in (
             ("philosophers", 2, MAX_PHILOSOPHERS),
             ("max_timesteps", 1, 10_000_000),

@@ -27,7 +27,7 @@ class RunOptions:
     episodes: int | None = None  # default: 1000 with policies, 30 with a language model
     seed: int = 0  # episode e of seed s is always the same, whatever --chunk and --episodes are
     out: Path | None = None  # run folder; default: runs/ENV-PRESET-AGENT-DIGEST
-    force: bool = False  # begin anew; an earlier run in the folder is kept as FOLDER.old-N
+    force: bool = False  # begin anew; the earlier run is kept as FOLDER.old-N, its recorded answers are used again
     chunk: int | None = None  # episodes at a time; default: what fits into memory
     trace: tuple[str, ...] = ()  # fields of every step to keep, e.g. actions nxt.table turn.obs
 

@@ -6,7 +6,8 @@ or which other episodes run.
 """
 
 import dataclasses
-from functools import partial
+from collections.abc import Sequence
+from functools import lru_cache, partial
 from operator import attrgetter
 from typing import Any
 
@@ -17,6 +18,7 @@ from jaxtyping import Array, Bool, Float, Int
 
 from jaxcoop.core.env import Env
 from jaxcoop.core.policy import Policy, Turn
+from jaxcoop.core.registry import unknown
 
 
 @struct.dataclass
@@ -139,7 +141,6 @@ def play(
     )
 
 
-@partial(jax.jit, static_argnames=("env", "policy", "returns", "trace"))
 def rollout(
     env: Env,
     policy: Policy,
@@ -147,11 +148,70 @@ def rollout(
     episodes: Int[Array, " B"],
     *,
     returns: bool = False,
-    trace: tuple[str, ...] = (),
+    trace: Sequence[str] = (),
 ) -> Episode:
     """Play the numbered episodes at once; every field of the result has the leading axis B.
 
     Compiled once for each (environment, policy, B, trace).  The same episode number under the same root key
-    always gives the same episode.
+    always gives the same episode.  Raises `ValueError` for arguments of the wrong kind and for trace fields that
+    do not exist, naming the allowed ones.
     """
+    for name, value, need in (("env", env, ("reset", "step")), ("policy", policy, ("init", "act"))):
+        if not all(callable(getattr(value, method, None)) for method in need):
+            raise ValueError(f"{name} {value!r}: must have {' and '.join(need)}; make one by name first")
+    if not (isinstance(root, jax.Array) and jnp.issubdtype(root.dtype, jax.dtypes.prng_key) and root.shape == ()):
+        raise ValueError(f"root {root!r}: must be one key, as jax.random.key(seed) makes it")
+    return _rollout(env, policy, root, _numbers(episodes), returns, checked_trace(env, policy, trace))
+
+
+@partial(jax.jit, static_argnums=(0, 1, 4, 5))
+def _rollout(
+    env: Env, policy: Policy, root: Array, episodes: Int[Array, " B"], returns: bool, trace: tuple[str, ...]
+) -> Episode:
     return jax.vmap(lambda e: play(env, policy, root, e, returns=returns, trace=trace))(episodes)
+
+
+def _numbers(episodes: Any) -> Int[Array, " B"]:
+    """Episode numbers as an array."""
+    try:
+        numbers = jnp.asarray(episodes)
+    except (TypeError, OverflowError) as err:
+        raise ValueError(f"episodes {episodes!r}: must be whole numbers below 2^31 ({err})") from None
+    if numbers.ndim != 1 or not jnp.issubdtype(numbers.dtype, jnp.integer):
+        raise ValueError(
+            f"episodes {numbers.dtype}{list(numbers.shape)}: must be a list of whole numbers, e.g. jnp.arange(1000)"
+        )
+    return numbers
+
+
+def checked_trace(env: Env, policy: Policy, trace: Sequence[str]) -> tuple[str, ...]:
+    """The trace fields as a tuple; raises `ValueError` naming the allowed ones if one does not exist."""
+    names = (trace,) if isinstance(trace, str) else tuple(trace)
+    if names:
+        allowed = _trace_fields(env, policy)
+        for name in names:
+            if name not in allowed:
+                raise unknown("trace field", name, allowed)
+    return names
+
+
+@lru_cache(maxsize=64)
+def _trace_fields(env: Env, policy: Policy) -> tuple[str, ...]:
+    """Dotted names of everything in a `Transition` of this environment and policy."""
+
+    def one(key: Array) -> Transition:
+        streams = streams_of(key)
+        state, memory = env.reset(streams.start), policy.init(streams.memory)
+        return take_turn(env, policy, streams, jnp.zeros((), jnp.int32), state, memory)[0]
+
+    def names(node: Any, prefix: str) -> list[str]:
+        found = []
+        for field in dataclasses.fields(node):
+            value = getattr(node, field.name)
+            if jax.tree.leaves(value):
+                found.append(prefix + field.name)
+            if dataclasses.is_dataclass(value):
+                found += names(value, f"{prefix}{field.name}.")
+        return found
+
+    return tuple(names(jax.eval_shape(one, jax.eval_shape(lambda: jax.random.key(0))), ""))

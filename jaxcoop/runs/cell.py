@@ -10,6 +10,7 @@ from jaxcoop.agents.llm.registry import language_agents
 from jaxcoop.agents.registry import make_policy
 from jaxcoop.core import Env
 from jaxcoop.core.registry import get_spec
+from jaxcoop.core.rollout import checked_trace
 from jaxcoop.planning.batches import Progress
 from jaxcoop.planning.planner import PlannerUnusable
 from jaxcoop.planning.record import Record
@@ -87,7 +88,7 @@ class Cell:
             if self.trace:
                 raise ValueError("traces are for policies; a language model's decisions are in events.parquet")
         else:
-            make_policy(self.agent, self.env)
+            checked_trace(self.env, make_policy(self.agent, self.env), self.trace)
 
     @property
     def is_language(self) -> bool:
@@ -175,6 +176,11 @@ def run_cell(
         if cell.is_language:
             row |= language_agents(cell.env.name).row(cell.env, cell.talk, columns, folder.events())
         folder.complete({"row": row})
+        if row.get("fallback"):
+            folder.notes.append(
+                f"{row['fallback']:,} of {row['answers']:,} answers could not be had and fell back; repeat the command "
+                "with --force to ask for those again, and for no other"
+            )
         return Finished(row, folder.path, list(folder.notes))
 
 
@@ -201,6 +207,9 @@ def _play_language(cell: Cell, folder: RunFolder, chunk: int | None, watcher: Wa
     if model is None:
         raise ValueError("a language model plays only with a model")
     with Record(folder.path / RECORD_NAME) as record, model.make_hub(record, agents.parser) as hub:
+        if folder.earlier is not None and (folder.earlier / RECORD_NAME).is_file():
+            kept = record.take_answers(folder.earlier / RECORD_NAME)
+            folder.notes.append(f"{kept:,} answers of the earlier run are used again")
         team = agents.team(cell.env, cell.talk, hub, cell.seed)
 
         def on_round(progress: Progress) -> None:

@@ -48,6 +48,7 @@ class RunFolder:
         self.manifest = manifest
         self.notes: list[str] = []  # what the user should be told about the opening, one line each
         self.resumed = False  # whether an earlier session left its manifest here
+        self.earlier: Path | None = None  # where `force` put an earlier run
         self._lock = lock
         self._writable = writable
         self._parts: dict[int, tuple[int, int]] = {}  # chunk number -> (first episode, number of episodes)
@@ -75,6 +76,7 @@ class RunFolder:
                 if lock:
                     lock.release()
                 folder = cls.open(path, config, command=command)
+                folder.earlier = kept
                 folder.notes.insert(0, f"the earlier run is kept as {kept}")
                 return folder
             earlier = manifests.read_manifest(path)
@@ -141,13 +143,16 @@ class RunFolder:
                 self._set_damaged_aside(error.path, *map(self._merged, _TABLES))
                 self.manifest["status"] = "interrupted"
         for path in sorted((self.path / "episodes").glob("part-*.parquet")):
+            number = path.stem.removeprefix("part-")
+            if not number.isdecimal():
+                continue
+            events = self._part("events", int(number))
             try:
-                index = int(path.stem.removeprefix("part-"))
-                (self._parts[index],) = parts.read_ranges(path, self._part("events", index))
+                (self._parts[int(number)],) = parts.read_ranges(path, events)
             except parts.DamagedTableError as error:
-                self._set_damaged_aside(error.path, path, self._part("events", index))
-            except ValueError:
-                self._set_damaged_aside(path, path)
+                self._set_damaged_aside(error.path, path, events)
+            except ValueError:  # not one range
+                self._set_damaged_aside(path, path, events)
 
     def _set_damaged_aside(self, damaged: Path, *tables: Path) -> None:
         """Take the tables of a chunk (or of the whole run) out of the way; one of them is damaged."""

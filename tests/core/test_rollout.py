@@ -8,6 +8,7 @@ import pytest
 
 from jaxcoop.core import put_rows, rollout, take_rows
 from jaxcoop.core.env import state_bytes
+from jaxcoop.core.rollout import _rollout
 
 ROOT = jax.random.key(3, impl="threefry2x32")
 POLICY = toys.Steady()
@@ -15,7 +16,7 @@ NUMBERS = jnp.arange(4)
 
 
 def temporary_bytes(env, **options):
-    memory = rollout.lower(env, POLICY, ROOT, NUMBERS, **options).compile().memory_analysis()
+    memory = jax.jit(lambda: rollout(env, POLICY, ROOT, NUMBERS, **options)).lower().compile().memory_analysis()
     return memory.temp_size_in_bytes + memory.output_size_in_bytes
 
 
@@ -51,7 +52,7 @@ def test_turn_based_episodes_end_after_whole_rounds():
 
 
 def test_an_unknown_trace_field_is_an_error():
-    with pytest.raises(AttributeError, match="observation"):
+    with pytest.raises(ValueError, match=r"unknown trace field .*observation"):
         rollout(toys.Fixed(), POLICY, ROOT, NUMBERS, trace=("observation",))
 
 
@@ -72,9 +73,9 @@ def test_the_flags_are_those_of_the_last_step(how):
 def test_the_same_arguments_are_compiled_once():
     env = toys.Fixed(limit=6)
     rollout(env, POLICY, ROOT, NUMBERS)
-    compiled = rollout._cache_size()
+    compiled = _rollout._cache_size()
     rollout(toys.Fixed(limit=6), toys.Steady(), jax.random.key(9), NUMBERS + 4)
-    assert rollout._cache_size() == compiled
+    assert _rollout._cache_size() == compiled
 
 
 def test_rows_of_memory_are_taken_and_put_back():
@@ -93,3 +94,28 @@ def test_rows_of_everybody_are_the_memory_itself():
 
 def test_state_bytes_count_one_episode():
     assert state_bytes(toys.Fixed()) == 8
+
+
+@pytest.mark.parametrize(
+    ("wrong", "says"),
+    [
+        ({"root": 0}, "must be one key"),
+        ({"root": jax.random.split(ROOT, 2)}, "must be one key"),
+        ({"policy": "random_any"}, "must have init and act"),
+        ({"env": "dining"}, "must have reset and step"),
+        ({"episodes": 3}, "must be a list of whole numbers"),
+        ({"episodes": [0.5]}, "must be a list of whole numbers"),
+        ({"episodes": [2**40]}, "below 2\\^31"),
+        ({"trace": ("turn.observation",)}, "allowed: .*turn.obs"),
+        ({"trace": "__class__"}, "unknown trace field"),
+    ],
+)
+def test_arguments_of_the_wrong_kind_are_named(wrong, says):
+    arguments = {"env": toys.Fixed(), "policy": POLICY, "root": ROOT, "episodes": NUMBERS} | wrong
+    with pytest.raises(ValueError, match=says):
+        rollout(**arguments)
+
+
+def test_a_list_of_episodes_and_one_trace_name_do():
+    played = rollout(toys.Fixed(), POLICY, ROOT, [0, 1], trace="actions")
+    assert set(played.trace) == {"actions"} and len(played.length) == 2
