@@ -11,7 +11,7 @@ from typing import Literal, get_args
 import jax
 import jax.numpy as jnp
 from flax import struct
-from jaxtyping import Array, Bool, Int, UInt32
+from jaxtyping import Array, Bool, Int
 
 from jaxcoop.core import bits
 from jaxcoop.core.registry import unknown
@@ -46,7 +46,7 @@ class DialogueState:
     """An episode between two asks."""
 
     episode: Int[Array, ""]  # number of the episode in its run
-    world: UInt32[Array, " words"]  # key data of the environment's random stream
+    world: Array  # the environment's random stream
     state: State
     ask: Int[Array, ""]  # asks so far
     stage: Int[Array, ""]  # discussion rounds done in this timestep
@@ -132,7 +132,7 @@ class Dialogue(Process):
         zero = jnp.zeros((), jnp.int32)
         return DialogueState(
             episode=jnp.asarray(episode, jnp.int32),
-            world=jax.random.key_data(streams.world),
+            world=streams.world,
             state=self.env.reset(streams.start),
             ask=zero,
             stage=zero,
@@ -236,8 +236,7 @@ class Dialogue(Process):
     def advance(self, state: DialogueState) -> DialogueState:
         """Close the current ask: publish the discussion round, or let the table take the actions."""
         discussion = self.is_discussion(state)
-        world = jax.random.wrap_key_data(state.world)
-        draws = self.env.sample_draws(jax.random.fold_in(world, state.state.t), state.state)
+        draws = self.env.sample_draws(jax.random.fold_in(state.world, state.state.t), state.state)
         actor = self.env.actors(state.state)
         step = self.env.step(state.state, state.actions[actor], draws)
         acted = self.remember(state, step.state, step.events.circular_wait)

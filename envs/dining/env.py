@@ -23,6 +23,7 @@ Clock = Literal["turns", "rounds"]
 Check = Literal["round", "turn"]
 
 MAX_PHILOSOPHERS = 1_000_000
+CLOCK_END = 2**31
 
 
 @dataclasses.dataclass(frozen=True)
@@ -74,6 +75,10 @@ class Dining(Env):
             value = getattr(self, name)
             if not low <= value <= high:
                 raise ValueError(f"{name} {value!r}: must be from {low:,} to {high:,}")
+        if self.limit >= CLOCK_END:
+            raise ValueError(
+                f"max_timesteps {self.max_timesteps:,}: {self.limit:,} turns of the clock; must be below {CLOCK_END:,}"
+            )
 
     @property
     def name(self) -> str:

@@ -95,11 +95,11 @@ class Env(Protocol):
         return jnp.arange(self.num_agents, dtype=jnp.int32)
 
     def observe(self, state: Any, agents: Int[Array, " K"] | None = None) -> Any:
-        """Observations of the given agents (default: all), leading axis K."""
+        """Observations of the given agents (distinct, ascending; default: all), leading axis K."""
         ...
 
     def legal(self, state: Any, agents: Int[Array, " K"] | None = None) -> Bool[Array, "K num_actions"]:
-        """Which actions of the given agents (default: all) can have an effect now."""
+        """Which actions of the given agents (distinct, ascending; default: all) can have an effect now."""
         del state
         count = self.num_agents if agents is None else agents.shape[0]
         return jnp.ones((count, self.num_actions), jnp.bool_)

@@ -160,14 +160,15 @@ def run_cell(
             if cell.is_language:
                 extra = _play_language(cell, folder, chunk, watcher)
             else:
+                policy = make_policy(cell.agent, cell.env)
                 play_policy(
                     cell.env,
-                    make_policy(cell.agent, cell.env),
+                    policy,
                     results,
                     folder,
                     episodes=cell.episodes,
                     seed=cell.seed,
-                    chunk=chunk or default_chunk(cell.env, cell.episodes),
+                    chunk=chunk or default_chunk(cell.env, policy, cell.episodes, cell.trace),
                     trace=cell.trace,
                     on_episodes=watcher.advance,
                 )

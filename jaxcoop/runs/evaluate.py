@@ -11,9 +11,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxcoop.core import Env, Policy, rollout
-from jaxcoop.core.env import state_bytes
 from jaxcoop.core.registry import EnvSpec
 from jaxcoop.core.results import Columns, Results, plain_results
+from jaxcoop.core.rollout import play
 from jaxcoop.planning.batches import OnRound
 from jaxcoop.planning.front_ends import FRONT_ENDS
 from jaxcoop.planning.planner import Planner
@@ -21,8 +21,8 @@ from jaxcoop.planning.process import Process
 from jaxcoop.runs.folder import RunFolder
 from jaxcoop.runs.statistics import with_intervals
 
-STATE_BUDGET = 1 << 28
-"""Bytes of environment state that a chunk may take by default."""
+MEMORY_BUDGET = 1 << 28
+"""Bytes of states, policy memories and traces that a chunk may take by default."""
 MAX_CHUNK, MAX_TEAM_CHUNK = 65_536, 1_024
 
 OnEpisodes = Callable[[int], None]
@@ -56,9 +56,12 @@ def results_of(spec: EnvSpec, env: Env) -> Results:
     return plain_results(jax.eval_shape(env.outcome, state))
 
 
-def default_chunk(env: Env, episodes: int) -> int:
-    """Episodes that run at once: as many as the state budget allows; does not change any result."""
-    return max(1, min(episodes, MAX_CHUNK, STATE_BUDGET // max(state_bytes(env), 1)))
+def default_chunk(env: Env, policy: Policy, episodes: int, trace: Sequence[str] = ()) -> int:
+    """Episodes that run at once: as many as the memory budget allows; does not change any result."""
+    key = jax.eval_shape(lambda: jax.random.key(0))
+    held = jax.eval_shape(lambda k: (env.reset(k), policy.init(k), play(env, policy, k, 0, trace=tuple(trace))), key)
+    size = sum(leaf.size * leaf.dtype.itemsize for leaf in jax.tree.leaves(held))
+    return max(1, min(episodes, MAX_CHUNK, MEMORY_BUDGET // size))
 
 
 def play_policy(

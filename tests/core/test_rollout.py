@@ -8,7 +8,7 @@ import pytest
 
 from jaxcoop.core import put_rows, rollout, take_rows
 from jaxcoop.core.env import state_bytes
-from jaxcoop.core.rollout import _rollout
+from jaxcoop.core.rollout import _rollout, episode_key, streams_of
 
 ROOT = jax.random.key(3, impl="threefry2x32")
 POLICY = toys.Steady()
@@ -119,3 +119,9 @@ def test_arguments_of_the_wrong_kind_are_named(wrong, says):
 def test_a_list_of_episodes_and_one_trace_name_do():
     played = rollout(toys.Fixed(), POLICY, ROOT, [0, 1], trace="actions")
     assert set(played.trace) == {"actions"} and len(played.length) == 2
+
+
+def test_the_streams_of_an_episode_are_all_different():
+    streams = streams_of(episode_key(ROOT, 5))
+    keys = [jax.random.key_data(getattr(streams, name)).tolist() for name in ("start", "memory", "world", "agents")]
+    assert len({tuple(key) for key in keys}) == 4

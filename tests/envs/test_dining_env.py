@@ -143,6 +143,13 @@ def test_a_time_out_is_no_deadlock_unless_meals_are_asked_for():
     assert outcome.timeout and last.truncated and not outcome.deadlock
 
 
+def test_a_circular_wait_at_the_time_limit_is_a_deadlock():
+    env = Dining(3, max_timesteps=1)
+    state = env.reset(jax.random.key(0))
+    last = env.step(state, jnp.array([LEFT] * 3), env.sample_draws(jax.random.key(0), state))
+    assert last.terminated and not last.truncated and env.outcome(last.state).deadlock_timestep == 1
+
+
 def test_sequential_time_is_rounded_up_to_whole_rounds():
     assert Dining(7, "sequential", 30).limit == 35
     assert Dining(7, "sequential", 30, clock="rounds").limit == 210
@@ -169,6 +176,10 @@ def test_a_fork_in_a_strangers_hand_is_refused():
         ({"philosophers": 2.0}, "philosophers 2.0: must be a whole number"),
         ({"philosophers": True}, "must be a whole number"),
         ({"max_timesteps": 0}, "max_timesteps 0: must be from 1"),
+        (
+            {"philosophers": 10**6, "mode": "sequential", "max_timesteps": 10**4, "clock": "rounds"},
+            "turns of the clock",
+        ),
         ({"mode": "sim"}, "unknown mode 'sim'; allowed: sequential, simultaneous"),
         ({"meals": None}, "unknown meals None"),
         ({"backoff_probability": "x"}, "backoff_probability 'x': must be a number"),

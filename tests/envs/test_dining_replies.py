@@ -146,3 +146,8 @@ def test_every_text_gives_one_of_four_actions_and_a_bounded_message(text, commun
 
 def test_a_message_is_the_sanitized_line():
     assert parse_message("MESSAGE: " + "y" * 300) == sanitize("y" * 300) == "y" * 200
+
+
+def test_of_two_actions_the_grab_is_read_not_the_release():
+    assert parse_action("grab_right, then release").action == Action.GRAB_RIGHT
+    assert parse_action("release, then grab_left and grab_right").action == Action.GRAB_LEFT
