@@ -28,6 +28,7 @@ LONGEST = 6
 EPISODES = (64, 1024)
 CALLS = 1000
 LIMIT = 128  # calls at a time, the hub's default
+MAX_LATENCY_MS = 60_000
 
 
 @struct.dataclass
@@ -174,6 +175,13 @@ def front_ends(
     return {"process": repr(process), "machine": machine(), "rows": rows}
 
 
+def checked_latency(latency_ms: float) -> float:
+    """`latency_ms` itself; raises `ValueError` unless it is from 0 to a minute."""
+    if not 0 <= latency_ms <= MAX_LATENCY_MS:
+        raise ValueError(f"latency_ms {latency_ms:g}: must be from 0 to {MAX_LATENCY_MS:,}")
+    return latency_ms
+
+
 @contextlib.contextmanager
 def server(latency_ms: float = 0.0) -> Iterator[str]:
     """Address of a scripted chat server in a process of its own, so that its CPU time is not ours."""
@@ -184,7 +192,7 @@ def server(latency_ms: float = 0.0) -> Iterator[str]:
         "--port",
         "0",
         "--latency",
-        str(latency_ms),
+        str(checked_latency(latency_ms)),
     ]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     try:

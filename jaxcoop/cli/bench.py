@@ -2,13 +2,16 @@
 
 import dataclasses
 import json
+import math
+import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from jaxcoop.cli.arguments import UsageError, parse
-from jaxcoop.core.registry import unknown
+from jaxcoop.cli.arguments import UsageError, check_preset, parse
+from jaxcoop.core.registry import get_spec, make, unknown
 from jaxcoop.report.tables import table
-from jaxcoop.runs.files import atomic_write
+from jaxcoop.runs.files import atomic_write, reason
 
 KINDS = ("throughput", "callback")
 
@@ -54,41 +57,59 @@ def main(arguments: list[str]) -> None:
         _callback(parse(CallbackOptions, rest, prog="jaxcoop bench callback"))
 
 
-def _positive(**values: float) -> None:
+def _check(**values: float | Sequence[float]) -> None:
+    """Every value must be finite and above 0, every list must name one; raises `UsageError` otherwise."""
     for name, value in values.items():
-        if not value > 0:
-            raise UsageError(f"{name} {value}: must be above 0")
+        flag = f"--{name.replace('_', '-')}"
+        items = value if isinstance(value, Sequence) else (value,)
+        if not items:
+            raise UsageError(f"{flag}: names nothing; give at least one number, or leave it out")
+        for item in items:
+            if not 0 < item < math.inf:
+                raise UsageError(f"{flag} {item:g}: must be above 0, and finite")
 
 
 def _throughput(options: ThroughputOptions) -> None:
+    from jaxcoop.benchmarks.harness import with_team
     from jaxcoop.benchmarks.throughput import scaling, throughput
 
-    _positive(repeats=options.repeats, run_s=options.run_s, **{f"batch {b}": b for b in options.batches})
+    _check(batches=options.batches, repeats=options.repeats, run_s=options.run_s)
+    check_preset(get_spec(options.env), options.preset)
+    env, teams = make(options.env, options.preset), [team for team in options.teams if team]
+    for team in teams:
+        with_team(env, team)
+    _check_target(options.json)
     common: dict[str, Any] = {"repeats": options.repeats, "run_s": options.run_s}
     rates = throughput(options.env, options.preset, batches=options.batches, peers=options.peers, **common)
+    result = {"throughput": rates}
+    _keep(options.json, result)
     _show_machine(rates["machine"])
     table(f"Random rollouts, {rates['env']}", *_columns(rates["rows"], _THROUGHPUT)).print()
     if "reference" in rates:
         print(f"reference package: {rates['reference']['steps_per_cpu_s']:,.0f} bare steps per CPU-second")
-    result = {"throughput": rates}
-    if teams := [team for team in options.teams if team]:
+    if teams:
         sizes = result["scaling"] = scaling(options.env, options.preset, teams=teams, **common)
+        _keep(options.json, result)
         print()
         table("Cost by team size", *_columns(sizes["rows"], _SCALING)).print()
-    _keep(options.json, result)
+    _show_target(options.json)
 
 
 def _callback(options: CallbackOptions) -> None:
-    from jaxcoop.benchmarks.callback import clients, front_ends
+    from jaxcoop.benchmarks.callback import checked_latency, clients, front_ends
 
-    _positive(calls=options.calls, limit=options.limit, **{f"episodes {e}": e for e in options.episodes})
+    _check(episodes=options.episodes, calls=options.calls, limit=options.limit)
+    checked_latency(options.latency_ms)
+    _check_target(options.json)
     result = {"front_ends": front_ends(episodes=options.episodes)}
+    _keep(options.json, result)
     _show_machine(result["front_ends"]["machine"])
     table("Planner that answers at once", *_all(result["front_ends"]["rows"])).print()
     result["clients"] = clients(calls=options.calls, limit=options.limit, latency_ms=options.latency_ms)
+    _keep(options.json, result)
     print()
     table("Calls through the hub", *_all(result["clients"]["rows"])).print()
-    _keep(options.json, result)
+    _show_target(options.json)
 
 
 _THROUGHPUT = {
@@ -140,8 +161,26 @@ def _show_machine(machine: dict[str, Any]) -> None:
     print(f"{versions}, prng {machine['prng']}\n")
 
 
-def _keep(path: Path | None, result: dict[str, Any]) -> None:
-    if path is not None:
+def _check_target(path: Path | None) -> None:
+    """Find out before anything is measured whether `path` can be written; raises `UsageError` if not."""
+    if path is None:
+        return
+    if path.exists() and not path.is_file():
+        raise UsageError(f"--json {path}: is not a file; name another one")
+    try:
         path.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=path.parent):
+            pass
+    except OSError as error:
+        raise UsageError(f"--json {path}: cannot be written ({reason(error)}); name another file") from None
+
+
+def _keep(path: Path | None, result: dict[str, Any]) -> None:
+    """Write what is measured so far: what comes next may fail."""
+    if path is not None:
         atomic_write(path, json.dumps(result, indent=2) + "\n")
+
+
+def _show_target(path: Path | None) -> None:
+    if path is not None:
         print(f"\neverything measured: {path}")

@@ -1,10 +1,9 @@
 """`jaxcoop paper NAME`: play a published condition matrix, print and write its tables and figures."""
 
 import dataclasses
+import math
 import shlex
-import sys
 import textwrap
-from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,10 +14,11 @@ from jaxcoop.benchmarks.papers.dpbench_estimate import estimate_table, total_lin
 from jaxcoop.benchmarks.papers.dpbench_matrix import DEFAULT_MODELS, GROUPS, Planned
 from jaxcoop.benchmarks.papers.dpbench_tables import summary_notes
 from jaxcoop.cli.arguments import UsageError, parse
+from jaxcoop.cli.checks import check_language, refuse_language_options, say_notes
 from jaxcoop.cli.progress import Progress, progress
 from jaxcoop.core.registry import unknown
 from jaxcoop.report.tables import WIDTH
-from jaxcoop.runs.cell import run_cell
+from jaxcoop.runs.cell import Cell, Finished, run_cell
 from jaxcoop.runs.files import RunFolderError, reason
 from jaxcoop.runs.model import LanguageModel
 
@@ -54,18 +54,21 @@ def main(arguments: list[str]) -> None:
 
 def _dpbench(arguments: list[str]) -> None:
     command = shlex.join(["jaxcoop", "paper", "dpbench", *arguments])
-    options, model = _parsed(arguments)
+    given = _parsed(arguments)
+    options, model = given.paper, given.llm
     conditions = dpbench_matrix.chosen_conditions(options.conditions)
     named = [*options.models, *([model.model] if model.model else [])]
     models = dpbench_matrix.checked_models(named or DEFAULT_MODELS, model)
     plan = dpbench_matrix.make_plan(models, conditions, episodes=options.episodes, seed=options.seed, model=model)
     if not plan:
         raise UsageError("these policies cannot tell these conditions apart from others; name conditions themselves")
+    if not any(planned.cell.is_language for planned in plan):
+        refuse_language_options(given, "policies")
     if options.dry_run:
         _dry_run(plan, options.reply_tokens)
         return
-    for planned in plan:
-        planned.cell.config()  # a model that cannot be called is named before anything is played
+    for planned in plan:  # a model that cannot be called is named before anything is played
+        check_language(planned.cell, options.out / planned.folder, force=options.force)
     _make_folder(options.out)
     checks = [
         str(dpbench.published_random_episodes()),
@@ -94,7 +97,8 @@ def _dpbench(arguments: list[str]) -> None:
     print(f"run folder: {options.out}")
 
 
-def _parsed(arguments: list[str]) -> tuple[PaperOptions, LanguageModel]:
+def _parsed(arguments: list[str]) -> Any:
+    """The options: `paper` and `llm`."""
     import tyro
 
     fields = [
@@ -107,9 +111,12 @@ def _parsed(arguments: list[str]) -> tuple[PaperOptions, LanguageModel]:
         prog="jaxcoop paper dpbench",
         description=f"The DPBench condition matrix. Groups of conditions: {', '.join(GROUPS)}.",
     )
-    if options.paper.reply_tokens is not None and options.paper.reply_tokens < 0:
-        raise UsageError(f"--reply-tokens {options.paper.reply_tokens:g}: must be 0 or more")
-    return options.paper, options.llm
+    tokens = options.paper.reply_tokens
+    if tokens is not None and not 0 <= tokens < math.inf:
+        raise UsageError(f"--reply-tokens {tokens:g}: must be 0 or more, and finite")
+    if tokens is not None and not options.paper.dry_run:
+        raise UsageError(f"--reply-tokens {tokens:g} is for --dry-run only; leave it out, or add --dry-run")
+    return options
 
 
 def _make_folder(out: Path) -> None:
@@ -119,12 +126,14 @@ def _make_folder(out: Path) -> None:
         raise RunFolderError(f"{out} is a file; choose another --out") from None
     except OSError as error:
         raise RunFolderError(f"cannot make {out}: {reason(error)}; choose another --out") from error
+    except ValueError as error:  # a null character
+        raise RunFolderError(f"{str(out)!r} cannot be a folder: {error}; choose another --out") from error
 
 
 def _play(plan: list[Planned], options: PaperOptions, command: str) -> dpbench_results.Played:
     """Run every cell; notes of run folders go to stderr, equal ones once."""
     played: list[Any] = []
-    notes: Counter[str] = Counter()
+    told: list[tuple[Cell, Finished]] = []
     try:
         with progress(len(plan), unit="cells") as shown:
             for number, planned in enumerate(plan):
@@ -137,14 +146,13 @@ def _play(plan: list[Planned], options: PaperOptions, command: str) -> dpbench_r
                     watch=lambda total, done, p=planned: _within(shown, p, total, done),
                 )
                 shown.advance(number + 1 - shown.done)
-                notes.update(finished.notes)
+                told.append((planned.cell, finished))
                 played.append((planned, finished.path, dpbench_matrix.finished_row(planned, finished)))
     except KeyboardInterrupt:
         raise KeyboardInterrupt(
             f"interrupted after {len(played)} of {len(plan)} cells; continue with: {command}"
         ) from None
-    for note, count in notes.items():
-        print(f"jaxcoop: {note}" + (f" ({count} cells)" if count > 1 else ""), file=sys.stderr)
+    say_notes(told)
     return played
 
 

@@ -2,13 +2,13 @@
 
 import dataclasses
 import shlex
-import sys
 from pathlib import Path
 from typing import Annotated, Any
 
 from jaxcoop.agents.llm.registry import can_talk, language_agents
 from jaxcoop.agents.registry import list_policies
-from jaxcoop.cli.arguments import UsageError, parse, take_option
+from jaxcoop.cli.arguments import UsageError, check_preset, parse, take_option
+from jaxcoop.cli.checks import check_language, refuse_language_options, say_notes
 from jaxcoop.cli.progress import progress
 from jaxcoop.core.registry import EnvSpec, get_spec, list_envs, make
 from jaxcoop.report.html import write_report
@@ -43,6 +43,7 @@ def main(arguments: list[str]) -> None:
         raise UsageError(f"no environment named; allowed: {names} (jaxcoop run ENV --help)")
     spec = get_spec(arguments[0])
     preset, rest = take_option(arguments[1:], "--preset")
+    check_preset(spec, preset)
     options = parse(
         options_type(spec, preset),
         rest,
@@ -50,6 +51,7 @@ def main(arguments: list[str]) -> None:
         description=f"{spec.summary}. --preset PRESET starts from named options (jaxcoop list {spec.name}).",
     )
     cell = make_cell(spec, preset, options)
+    check_language(cell, options.run.out or cell.folder(), force=options.run.force)
     finished = run_cell(
         cell,
         command=command,
@@ -86,6 +88,8 @@ def make_cell(spec: EnvSpec, preset: str | None, options: Any) -> Cell:
         raise UsageError(f"--model is for --agent {LANGUAGE}, not for --agent {agent}; leave one of them out")
     if agent == LANGUAGE and not can_talk(spec.name):
         raise UsageError(f"language models cannot play {spec.name}; agents: {', '.join(list_policies(spec.name))}")
+    if agent != LANGUAGE:
+        refuse_language_options(options, agent)
     default = LANGUAGE_EPISODES if agent == LANGUAGE else POLICY_EPISODES
     labels = {"condition": preset or spec.name}
     labels |= {name: getattr(options.env, name) for name in ("mode", "philosophers") if hasattr(options.env, name)}
@@ -104,8 +108,7 @@ def make_cell(spec: EnvSpec, preset: str | None, options: Any) -> Cell:
 
 def show(cell: Cell, finished: Finished) -> None:
     """Notes on stderr; the table and the folder on stdout; the report into the folder."""
-    for note in finished.notes:
-        print(f"jaxcoop: {note}", file=sys.stderr)
+    say_notes([(cell, finished)])
     title = f"{cell.env.name}, {cell.player}, {cell.episodes:,} episodes, seed {cell.seed}"
     table = cell_table([finished.row], title)
     table.print()

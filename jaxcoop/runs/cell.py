@@ -31,6 +31,7 @@ LANGUAGE = "llm"
 """Name of the agent that a language model plays."""
 
 SEEDS = 2**32
+MAX_PARTS = 100_000  # files that a run may be written in
 
 
 class Watcher(Protocol):
@@ -145,8 +146,11 @@ def run_cell(
     Raises `RunFolderError` for a folder that cannot be used, `RecordError` for its record, `PlannerUnusable` when
     the language model cannot be asked any more.  Whatever was finished or answered stays in the folder.
     """
-    if chunk is not None and chunk < 1:
-        raise ValueError(f"chunk {chunk}: must be 1 or more episodes")
+    least = -(-cell.episodes // MAX_PARTS)
+    if chunk is not None and chunk < least:
+        raise ValueError(
+            f"chunk {chunk}: must be {least:,} or more for {cell.episodes:,} episodes (each chunk is a file)"
+        )
     results = results_of(get_spec(cell.env.name), cell.env)
     with RunFolder.open(out or cell.folder(), cell.config(), command=command, force=force) as folder:
         if folder.is_complete:

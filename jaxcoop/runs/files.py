@@ -8,15 +8,27 @@ opening of the folder removes; never half a file under the real name.
 import contextlib
 import errno
 import fcntl
+import json
 import os
 import re
 import socket
-from collections.abc import Callable
+import zipfile
+import zlib
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import IO
 
+import numpy as np
+
 _TEMPORARY = re.compile(r"^\..+\.(\d+)\.tmp$")
 LOCK_NAME = ".lock"
+FIXES = {
+    errno.ENOSPC: "free some space",
+    errno.EDQUOT: "free some space (disk quota)",
+    errno.EACCES: "make the folder writable",
+    errno.EROFS: "make the file system writable",
+}
+"""What to do about an error of the operating system, by its number."""
 
 
 class RunFolderError(RuntimeError):
@@ -96,6 +108,44 @@ def reason(error: OSError) -> str:
     return text[:1].lower() + text[1:]
 
 
+def holds_json_object(path: Path) -> bool:
+    """Whether the file can be read and is a JSON object."""
+    try:
+        return isinstance(json.loads(path.read_bytes()), dict)
+    except (OSError, ValueError, RecursionError):
+        return False
+
+
+def write_arrays(path: Path, arrays: Mapping[str, np.ndarray]) -> None:
+    """Write arrays of any shapes as an `npz` archive; raises ValueError for arrays of Python objects."""
+    arrays = {name: np.asarray(array) for name, array in arrays.items()}
+    if objects := [name for name, array in arrays.items() if array.dtype.hasobject]:
+        raise ValueError(f"trace arrays {objects} hold Python objects; allowed are plain number and text arrays")
+
+    def write(handle: IO[bytes]) -> None:
+        np.savez_compressed(handle, **arrays)  # pyright: ignore[reportArgumentType]
+
+    atomic_write(path, write)
+
+
+def read_arrays(path: Path) -> dict[str, np.ndarray]:
+    """What `write_arrays` wrote; raises OSError or ValueError when it cannot be read."""
+    try:
+        with np.load(path, allow_pickle=False) as stored:
+            return dict(stored)
+    except (EOFError, zipfile.BadZipFile, zlib.error) as error:
+        raise ValueError(str(error)) from error
+
+
+def is_whole_archive(path: Path) -> bool:
+    """Whether the file is a zip archive with its directory, which comes last; contents are not read."""
+    try:
+        with zipfile.ZipFile(path):
+            return True
+    except (OSError, ValueError, zipfile.BadZipFile):
+        return False
+
+
 def make_folder(path: Path, mark: str) -> None:
     """Make `path` and its parents; an existing folder must be empty or hold the file `mark`.
 
@@ -109,6 +159,8 @@ def make_folder(path: Path, mark: str) -> None:
         raise RunFolderError(f"{path} cannot be a run folder: a file is in the way; choose another --out") from error
     except OSError as error:
         raise RunFolderError(f"cannot make run folder {path}: {reason(error)}; choose another --out") from error
+    except ValueError as error:  # a null character
+        raise RunFolderError(f"{str(path)!r} cannot be a run folder: {error}; choose another --out") from error
     foreign = [name for name in entries if name != LOCK_NAME and not _TEMPORARY.match(name)]
     if foreign and mark not in entries:
         shown = ", ".join(foreign[:3]) + (", ..." if len(foreign) > 3 else "")

@@ -12,14 +12,12 @@ the summary come before the status `complete`; the parts go last.
 """
 
 import contextlib
-import errno
 import json
 import os
-import zipfile
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import IO, Any, Self
+from typing import Any, Self
 
 import numpy as np
 
@@ -27,13 +25,8 @@ from jaxcoop.runs import files, parts
 from jaxcoop.runs import manifest as manifests
 from jaxcoop.runs.files import RunFolderError, atomic_write, reason
 
-_FIXES = {
-    errno.ENOSPC: "free some space",
-    errno.EDQUOT: "free some space (disk quota)",
-    errno.EACCES: "make the folder writable",
-    errno.EROFS: "make the file system writable",
-}
 _TABLES = ("episodes", "events")
+_SUMMARY = "summary.json"
 _SUBFOLDERS = (*_TABLES, "trace")
 
 
@@ -52,7 +45,7 @@ class RunFolder:
         self._lock = lock
         self._writable = writable
         self._parts: dict[int, tuple[int, int]] = {}  # chunk number -> (first episode, number of episodes)
-        self._ranges: parts.Ranges = []  # the same of a complete run, whose parts are gone
+        self._ranges: parts.Ranges = []  # the same once the parts are merged, and gone
 
     # Opening
 
@@ -80,12 +73,8 @@ class RunFolder:
                 folder.notes.insert(0, f"the earlier run is kept as {kept}")
                 return folder
             earlier = manifests.read_manifest(path)
-            if earlier is not None and manifests.digest(earlier["config"]) != manifests.digest(config):
-                raise RunFolderError(
-                    f"{path} holds a run of another configuration "
-                    f"({manifests.difference_line(config, earlier['config'])}); choose another --out, "
-                    "or repeat with --force (the old folder is kept under another name)"
-                )
+            if earlier is not None:
+                manifests.check_same(path, config, earlier["config"])
             folder = cls(path, earlier or manifests.new_manifest(config, command), lock, writable=True)
             folder.resumed = earlier is not None
             if lock is None:
@@ -124,35 +113,58 @@ class RunFolder:
         if self.resumed:
             session = {"time": manifests.now(), "command": command, "versions": manifests.versions()}
             self.manifest["resumed"].append(session)
-            before = self.manifest["versions"]
-            for name, version in session["versions"].items():
-                if version != before.get(name):
-                    self.notes.append(f"the run was begun with {name} {before.get(name)}, this is {name} {version}")
-            episodes = sum(count for _, count in self.finished())
-            self.notes.append(f"resumed: {episodes} episodes are finished (chunks: {len(self._parts)})")
+            self.notes += manifests.version_notes(self.manifest["versions"], session["versions"])
+            finished = self.finished()
+            self.notes.append(f"resumed: {sum(n for _, n in finished)} episodes are finished (chunks: {len(finished)})")
         self.manifest["command"] = command
         self._set_status("running")
 
     def _scan(self) -> None:
         """Find what is finished; set damaged tables aside so that their chunks are run again."""
-        if self.is_complete:
-            try:
-                self._ranges = parts.read_ranges(self._merged("episodes"), self._merged("events"))
+        paths = sorted((self.path / "episodes").glob("part-*.parquet"))
+        # A run whose summary was lost and is being made again has its merged tables only.
+        if self.is_complete or (not paths and self._merged("episodes").exists()):
+            self._scan_merged()
+            if self._ranges:
                 return
-            except parts.DamagedTableError as error:
-                self._set_damaged_aside(error.path, *map(self._merged, _TABLES))
-                self.manifest["status"] = "interrupted"
-        for path in sorted((self.path / "episodes").glob("part-*.parquet")):
+        for path in paths:
             number = path.stem.removeprefix("part-")
             if not number.isdecimal():
                 continue
-            events = self._part("events", int(number))
+            events, trace = self._part("events", int(number)), self._part("trace", int(number), "npz")
             try:
-                (self._parts[int(number)],) = parts.read_ranges(path, events)
+                (chunk,) = parts.read_ranges(path, events)
+                is_traced = trace.exists() or self.manifest["config"].get("trace")
+                if is_traced and not files.is_whole_archive(trace):
+                    raise parts.DamagedTableError(trace, "not a whole archive")
             except parts.DamagedTableError as error:
-                self._set_damaged_aside(error.path, path, events)
+                self._set_damaged_aside(error.path, path, events, trace)
             except ValueError:  # not one range
-                self._set_damaged_aside(path, path, events)
+                self._set_damaged_aside(path, path, events, trace)
+            else:
+                self._parts[int(number)] = chunk
+
+    def _scan_merged(self) -> None:
+        """Look at the tables of a whole run, page by page if they are to be relied on, and at its summary."""
+        tables = [self._merged(kind) for kind in _TABLES]
+        try:
+            ranges = parts.read_ranges(*tables)
+            for path in tables if self._writable else []:
+                for name in parts.read_schema(path).names if path.exists() else []:
+                    parts.read_columns([path], [name])
+        except parts.DamagedTableError as error:
+            self._set_damaged_aside(error.path, *tables)
+            self.manifest["status"] = "interrupted"
+            return
+        self._ranges = ranges
+        if not files.holds_json_object(self.path / _SUMMARY):
+            self.notes.append(f"{_SUMMARY} is damaged or missing; it is made again from the episodes")
+            self.manifest["status"] = "interrupted"
+        for trace in sorted((self.path / "trace").glob("part-*.npz")):
+            if not files.is_whole_archive(trace):
+                self.notes.append(
+                    f"{trace.relative_to(self.path)} is damaged; --force plays the run anew, traces included"
+                )
 
     def _set_damaged_aside(self, damaged: Path, *tables: Path) -> None:
         """Take the tables of a chunk (or of the whole run) out of the way; one of them is damaged."""
@@ -182,7 +194,7 @@ class RunFolder:
 
     def finished(self) -> list[tuple[int, int]]:
         """(first episode, number of episodes) of every finished chunk, in order of the first."""
-        return sorted(self._ranges if self.is_complete else self._parts.values())
+        return sorted(self._ranges or self._parts.values())
 
     def plan(self, episodes: int, size: int) -> list[tuple[int, int, int]]:
         """The chunks still to run for `episodes` episodes: (chunk number, first, count), count <= `size`.
@@ -212,7 +224,7 @@ class RunFolder:
 
     def _read(self, kind: str, names: Sequence[str] | None) -> dict[str, np.ndarray]:
         merged = self._merged(kind)
-        paths = [path for path in [merged] if path.exists()] if self.is_complete else self._part_paths(kind)
+        paths = [path for path in [merged] if path.exists()] if self._ranges else self._part_paths(kind)
         with self._damage_handled():
             return parts.read_columns(paths, names)
 
@@ -220,32 +232,24 @@ class RunFolder:
         """The arrays that `write_trace` stored for chunk `index`."""
         path = self._part("trace", index, "npz")
         try:
-            with np.load(path, allow_pickle=False) as stored:
-                return dict(stored)
-        except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
+            return files.read_arrays(path)
+        except (OSError, ValueError) as error:
             raise RunFolderError(f"cannot read {path}: {error}; was the run made with traces?") from error
 
     def summary(self) -> dict[str, Any]:
         """What `complete` was given.  Raises RunFolderError while the run is not complete."""
         if not self.is_complete:
             raise RunFolderError(f"{self.path} is not complete; {self.resume_hint}")
-        return json.loads((self.path / "summary.json").read_bytes())
+        return json.loads((self.path / _SUMMARY).read_bytes())
 
     # Writing
 
     def write_trace(self, index: int, arrays: Mapping[str, np.ndarray]) -> None:
         """Store arrays of chunk `index` (any shapes).  To be called before `write_chunk` of that chunk."""
-        arrays = {name: np.asarray(array) for name, array in arrays.items()}
-        if objects := [name for name, array in arrays.items() if array.dtype.hasobject]:
-            raise ValueError(f"trace arrays {objects} hold Python objects; allowed are plain number and text arrays")
-
-        def write(handle: IO[bytes]) -> None:
-            np.savez_compressed(handle, **arrays)  # pyright: ignore[reportArgumentType]
-
         path = self._part("trace", index, "npz")
         with self._writing(path):
             path.parent.mkdir(exist_ok=True)
-            atomic_write(path, write)
+            files.write_arrays(path, arrays)
 
     def write_chunk(
         self,
@@ -261,6 +265,8 @@ class RunFolder:
         columns have any common length.  Once this returns, the chunk survives anything.  Raises ValueError
         for columns that do not fit or a range or number already used, RunFolderError when the disk refuses.
         """
+        if self._ranges:
+            raise ValueError("the chunks of this run are merged, it takes no other; `plan` gives what is missing")
         if index in self._parts:
             raise ValueError(
                 f"chunk {index} is already written (episodes {self._parts[index]}); `plan` gives free ones"
@@ -290,16 +296,16 @@ class RunFolder:
         """
         if self.is_complete:
             return
-        if not self._parts:
+        ranges = self.finished()
+        if not ranges:
             raise ValueError("the run has no finished chunk; write one before `complete`")
         text = json.dumps(manifests.plain(summary, "summary", nan_as_none=True), indent=2) + "\n"
-        for kind in _TABLES:
+        for kind in [] if self._ranges else _TABLES:
             if paths := self._part_paths(kind):
                 with self._damage_handled(), self._writing(self._merged(kind)):
-                    parts.merge(paths, self._merged(kind), self.finished())
-        with self._writing(self.path / "summary.json"):
-            atomic_write(self.path / "summary.json", text)
-        ranges = self.finished()
+                    parts.merge(paths, self._merged(kind), ranges)
+        with self._writing(self.path / _SUMMARY):
+            atomic_write(self.path / _SUMMARY, text)
         self._set_status("complete")
         self._ranges = ranges
         self._remove_parts()
@@ -377,7 +383,7 @@ class RunFolder:
         try:
             yield
         except OSError as error:
-            fix = _FIXES.get(error.errno or 0)
+            fix = files.FIXES.get(error.errno or 0)
             raise RunFolderError(
                 f"cannot write {path}: {reason(error)}; finished chunks are safe; "
                 f"{fix + ' and ' if fix else ''}{self.resume_hint}"

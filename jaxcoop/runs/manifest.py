@@ -23,6 +23,7 @@ from jaxcoop.runs.files import RunFolderError, atomic_write, reason
 FORMAT_VERSION = 1
 MANIFEST_NAME = "manifest.json"
 STATUSES = ("running", "interrupted", "complete")
+_REQUIRED: dict[str, type] = {"config": dict, "command": str, "versions": dict, "resumed": list}
 _PACKAGES = ("jaxcoop", "jax", "jaxlib", "numpy", "litellm")
 _SHOWN_DIFFERENCES = 6
 
@@ -76,6 +77,24 @@ def difference_line(ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> str:
     lines = differences(ours, theirs)
     rest = len(lines) - _SHOWN_DIFFERENCES
     return "; ".join(lines[:_SHOWN_DIFFERENCES]) + (f"; and {rest} more" if rest > 0 else "")
+
+
+def check_same(path: Path, ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> None:
+    """Raises RunFolderError, naming what differs, unless the run in `path` has our configuration."""
+    if digest(ours) != digest(theirs):
+        raise RunFolderError(
+            f"{path} holds a run of another configuration ({difference_line(ours, theirs)}); choose another --out, "
+            "or repeat with --force (the old folder is kept under another name)"
+        )
+
+
+def version_notes(before: Mapping[str, Any], here: Mapping[str, Any]) -> list[str]:
+    """One line for each package whose version is another one than when the run began."""
+    return [
+        f"the run was begun with {name} {before.get(name)}, this is {name} {version}"
+        for name, version in here.items()
+        if version != before.get(name)
+    ]
 
 
 def _flat(value: Any, prefix: str = "") -> dict[str, str]:
@@ -137,14 +156,14 @@ def read_manifest(folder: Path) -> dict[str, Any] | None:
     path = folder / MANIFEST_NAME
     fix = "repeat with --force (the old folder is kept under another name) or choose another --out"
     try:
-        manifest = json.loads(path.read_bytes())
+        manifest = json.loads(path.read_bytes(), parse_constant=_refuse_constant)
     except FileNotFoundError:
         return None
     except OSError as error:
         raise RunFolderError(f"cannot read {path}: {reason(error)}; {fix}") from error
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise RunFolderError(f"{path} is damaged (not JSON); {fix}") from error
-    if not isinstance(manifest, dict) or not isinstance(manifest.get("config"), dict) or "format" not in manifest:
+    if not isinstance(manifest, dict) or "format" not in manifest:
         raise RunFolderError(f"{path} is not the manifest of a jaxcoop run; {fix}")
     if manifest["format"] != FORMAT_VERSION:
         raise RunFolderError(
@@ -152,7 +171,16 @@ def read_manifest(folder: Path) -> dict[str, Any] | None:
         )
     if manifest.get("status") not in STATUSES:
         raise RunFolderError(f"{path} has the status {manifest.get('status')!r}, not one of {STATUSES}; {fix}")
+    for key, kind in _REQUIRED.items():
+        if not isinstance(manifest.get(key), kind):
+            found = f"is {manifest[key]!r:.60}" if key in manifest else "is missing"
+            raise RunFolderError(f"{path} is damaged (the entry {key!r} {found}); {fix}")
     return manifest
+
+
+def _refuse_constant(name: str) -> None:
+    """NaN and infinities are not JSON, though Python reads them."""
+    raise ValueError(f"{name} is not JSON")
 
 
 def write_manifest(folder: Path, manifest: Mapping[str, Any]) -> None:

@@ -42,3 +42,10 @@ def test_a_client_whose_calls_fail_is_refused(monkeypatch):
 
 
 real_hub = callback.Hub
+
+
+@pytest.mark.parametrize("latency", [-1.0, float("nan"), float("inf")])
+def test_a_latency_out_of_range_is_refused_before_a_server_starts(monkeypatch, latency):
+    monkeypatch.setattr(callback.subprocess, "Popen", None)
+    with pytest.raises(ValueError, match=r"latency_ms .*: must be from 0 to 60,000"):
+        callback.clients(names=("function",), calls=1, latency_ms=latency)
