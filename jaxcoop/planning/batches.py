@@ -26,20 +26,43 @@ from jaxcoop.planning.record import RecordError
 T = TypeVar("T")
 
 WAIT_TURN = 0.2  # seconds a wait for the planner lasts before it looks for signals
+NOTE_EVERY = 2.0  # seconds without news after which a waiting rollout says what it waits for
 _LEAST_ROWS = 64  # gathers are padded to powers of two from here on, so that few shapes compile
 
 
 @dataclass(frozen=True)
 class Progress:
-    """State of a rollout after one round with the planner."""
+    """State of a rollout after one round with the planner, or in the midst of a wait for it."""
 
     rounds: int  # times answers were applied
     answered: int  # rows answered so far
-    done: int  # episodes that have ended
+    done: int  # episodes that are known to have ended
     episodes: int
+    note: str | None = None  # while it waits: what for, where the planner says so
 
 
 OnRound = Callable[[Progress], None]
+
+
+class Reporter:
+    """Counts the rounds of a rollout and tells `on_round` about each, and about waits every two seconds."""
+
+    def __init__(self, on_round: OnRound | None, planner: Planner, episodes: int) -> None:
+        self._on_round, self._episodes = on_round, episodes
+        self._note: Callable[[], str | None] = getattr(planner, "waiting_note", lambda: None)
+        self._told = time.monotonic()
+        self.rounds = self.answered = self.done = 0
+
+    def tell(self, note: str | None = None) -> None:
+        """Report the counters as they are."""
+        self._told = time.monotonic()
+        if self._on_round is not None:
+            self._on_round(Progress(self.rounds, self.answered, self.done, self._episodes, note))
+
+    def wait(self) -> None:
+        """To be called in every turn of a wait."""
+        if time.monotonic() - self._told >= NOTE_EVERY:
+            self.tell(self._note())
 
 
 @functools.partial(jax.jit, static_argnums=0, donate_argnums=1)
@@ -140,7 +163,7 @@ def join(parts: list[Any], like: Any, devices: list[Any]) -> Any:
     return jax.tree.map(lambda x, y: jax.device_put(x, y.sharding), whole, like)
 
 
-def next_landed(landed: "queue.SimpleQueue[T]", timeout: float | None) -> T:
+def next_landed(landed: "queue.SimpleQueue[T]", timeout: float | None, reporter: Reporter) -> T:
     """The next item; `PlannerUnusable` after `timeout` seconds of silence.
 
     Waits in short turns: a Ctrl-C that the system delivers to another thread does not end a wait by itself.
@@ -155,6 +178,7 @@ def next_landed(landed: "queue.SimpleQueue[T]", timeout: float | None) -> T:
                 raise PlannerUnusable(
                     f"no answer from the planner within {timeout} s; check the server or raise timeout"
                 ) from None
+        reporter.wait()
 
 
 def answers_of(future: "concurrent.futures.Future[np.ndarray]") -> np.ndarray:

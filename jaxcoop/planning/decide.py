@@ -31,7 +31,7 @@ from jaxtyping import Array, Bool, Int
 from jaxcoop.planning.batches import (
     WAIT_TURN,
     OnRound,
-    Progress,
+    Reporter,
     check_options,
     check_usable,
     devices_of,
@@ -49,14 +49,14 @@ _TIMEOUT_FLAGS = (
 class Caller:
     """The host side of a callback: asks the planner about the needy rows, and never raises.
 
-    `failure` keeps the first exception; rows get status FALLBACK from then on.  Counts host calls and rows
-    seen.
+    `failure` keeps the first exception; rows get status FALLBACK from then on.  Counts host calls, and rows
+    seen and answered.
     """
 
     def __init__(self, planner: Planner, words: int, timeout: float | None = None) -> None:
         self._planner, self._words, self._timeout = planner, words, timeout
         self._lock = threading.Lock()  # several devices call at the same time
-        self.calls = self.rows = 0
+        self.calls = self.rows = self.answered = 0
         self.failure: BaseException | None = None
 
     def __call__(self, need: Any, fields: Any) -> np.ndarray:
@@ -70,6 +70,8 @@ class Caller:
             arrays = {name: np.asarray(x) for name, x in fields.items()}
             rows = {name: x.reshape(need.size, *x.shape[need.ndim :])[index] for name, x in arrays.items()}
             out[index] = self._words_of(rows, len(index))
+            with self._lock:
+                self.answered += len(index)
         return out.reshape(*need.shape, self._words)
 
     def _words_of(self, rows: dict[str, np.ndarray], count: int) -> np.ndarray:
@@ -178,33 +180,36 @@ def run_in_graph(
     """Run the episodes `states` [B, ...] to their end in one program; return the final states [B, ...].
 
     `timeout`: seconds for the answers of one step.  `groups` and `quota` are for the other front ends and
-    have no effect; `on_round` is called once, at the end.  States on several CPU devices are refused unless
-    XLA's collective time-outs are raised, because XLA ends the whole process when an answer takes longer.
-    Context managers of jax that hold for one thread, such as `jax.enable_x64`, do not reach the program.
-    Raises `PlannerUnusable`, or whatever the planner raised, after the program has ended; `states` stay
+    have no effect; `on_round` is called every two seconds and at the end.  States on several CPU devices are
+    refused unless XLA's collective time-outs are raised, because XLA ends the whole process when an answer
+    takes longer.  Context managers of jax that hold for one thread, such as `jax.enable_x64`, do not reach the
+    program.  Raises `PlannerUnusable`, or whatever the planner raised, after the program has ended; `states` stay
     valid.
     """
     check_options(groups, quota, timeout)
     episodes = check_process(process, states)
     devices = devices_of(states)
     _check_devices(devices)
+    reporter = Reporter(on_round, planner, episodes)
     caller, ticket = Caller(planner, process.answer_words, timeout), next(_next_ticket) % 2**31
     _TICKETS[ticket] = caller
     try:
-        final, done = _attended(caller, process, jax.tree.map(_with_auto_axes, states), np.int32(ticket))
+        final, done = _attended(caller, process, jax.tree.map(_with_auto_axes, states), np.int32(ticket), reporter)
     finally:
         del _TICKETS[ticket]
     caller.check()
     if not done.all():
         raise stuck(process, int((~done).sum()))
-    if on_round is not None:
-        on_round(Progress(caller.calls, caller.rows, episodes, episodes))
+    reporter.rounds, reporter.answered, reporter.done = caller.calls, caller.rows, episodes
+    reporter.tell()
     if len(devices) == 1:
         return final
     return jax.tree.map(lambda x, y: jax.device_put(x, y.sharding), final, states)
 
 
-def _attended(caller: Caller, process: Process, states: Any, ticket: np.int32) -> tuple[Any, np.ndarray]:
+def _attended(
+    caller: Caller, process: Process, states: Any, ticket: np.int32, reporter: Reporter
+) -> tuple[Any, np.ndarray]:
     """Run the program on a thread of its own, so that Ctrl-C reaches this one, which can end it early.
 
     XLA may call the host from one of its own threads; the calling thread then sits in compiled code, deaf to
@@ -220,6 +225,8 @@ def _attended(caller: Caller, process: Process, states: Any, ticket: np.int32) -
         try:
             while not running.done():
                 wait([running], WAIT_TURN)
+                reporter.rounds, reporter.answered = caller.calls, caller.answered
+                reporter.wait()
         except BaseException as err:
             caller.failure = err  # every further row falls back at once, and the program ends
             raise

@@ -9,17 +9,22 @@ import asyncio
 import atexit
 import concurrent.futures
 import contextlib
+import math
+import os
 import threading
-from collections.abc import Sequence
+from collections.abc import Awaitable, Sequence
+from typing import TypeVar
 
-from jaxcoop.planning.backoff import Backoff, Clock
+from jaxcoop.planning.backoff import Backoff, Clock, Pace
 from jaxcoop.planning.clients.base import Client
 from jaxcoop.planning.process import Status
 from jaxcoop.planning.record import Call, Record, RecordError
-from jaxcoop.planning.request import Answer, Fatal, Rejected, Reply, Request, Transient, request_key
+from jaxcoop.planning.request import Answer, Fatal, Rejected, Reply, Request, Transient, clean_text, request_key
 from jaxcoop.planning.usage import Session, Usage, usage_of
 
 _FIRST_FAILURES = 8  # requests that may fail before any success until the provider counts as unreachable
+
+T = TypeVar("T")
 
 
 class Hub:
@@ -59,8 +64,8 @@ class Hub:
         ):
             if value < least:
                 raise ValueError(f"{name} is {value}; allowed: at least {least}")
-        if not timeout > 0:
-            raise ValueError(f"timeout is {timeout} s; allowed: above 0")
+        if not 0 < timeout < math.inf:
+            raise ValueError(f"timeout is {timeout} s; allowed: above 0 and finite")
         self._client, self._replay, self._reasks = client, replay, reasks
         self._backoff = Backoff(attempts, base, cap)
         self._timeout, self._max_failures, self._clock = timeout, max_failures, clock or Clock()
@@ -74,9 +79,10 @@ class Hub:
         self._naps: set[asyncio.Future] = set()
         self._gate = asyncio.Semaphore(limit)
         self._prepared: asyncio.Task[None] | None = None
-        self._hold_until = 0.0
+        self._pace = Pace(self._backoff, self._clock)
         self._succeeded, self._failures = False, 0
         self._closed = False
+        self._process = os.getpid()
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=_run, args=(self._loop,), name="planner-hub", daemon=True)
         self._thread.start()
@@ -100,10 +106,16 @@ class Hub:
         """The ledger so far."""
         return usage_of(self.record, self._session)
 
+    def waiting_note(self) -> str | None:
+        """What the outstanding requests wait for, in a few words; None when there are none."""
+        return self._pace.note(len(self._inflight))
+
     def submit(self, requests: Sequence[Request]) -> "concurrent.futures.Future[list[Answer]]":
         """One answer for each request, in order; the future never raises, and is cancelled by `close`."""
         if threading.current_thread() is self._thread:
             raise RuntimeError("Hub.submit on the hub's own thread would wait for itself; call it from another thread")
+        if os.getpid() != self._process:
+            raise RuntimeError("Hub.submit in a forked process, which has no thread of the hub; make a new hub there")
         if self._closed:
             raise RuntimeError("Hub.submit after close; make a new hub")
         keys = [request_key(r, self._settings, self._parser) for r in requests]
@@ -113,7 +125,7 @@ class Hub:
         """Cancel what is outstanding, close the client, stop the thread.  The record stays open; call it
         twice freely.
         """
-        if self._closed or threading.current_thread() is self._thread:
+        if self._closed or threading.current_thread() is self._thread or os.getpid() != self._process:
             return
         self._closed = True
         atexit.unregister(self.close)
@@ -138,7 +150,7 @@ class Hub:
             task.cancel()
         await asyncio.gather(*others, return_exceptions=True)
         with contextlib.suppress(Exception):  # a client that cannot close must not keep the run from ending
-            await self._client.aclose()
+            await _contained(self._client.aclose())
 
     async def _batch(self, keys: list[str], requests: Sequence[Request]) -> list[Answer]:
         self._session.asked += len(keys)
@@ -197,47 +209,57 @@ class Hub:
 
     async def _ask(self, key: str, request: Request, reask: int, *, last: bool) -> Answer | None:
         """Attempts until a reply comes, and its status; None when all failed."""
-        for attempt in range(self._backoff.attempts):
-            async with self._gate:
-                await self._wait_for_provider(key)
-                if self.unusable:
-                    return None
-                start = self._clock.monotonic()
-                error: BaseException
-                try:
-                    await self._prepare()
-                    number = reask * self._backoff.attempts + attempt
-                    reply = await asyncio.wait_for(self._client.ask(request, number), self._timeout)
-                    return self._arrived(key, request, reply, attempt, reask, self._clock.monotonic() - start, last)
-                except asyncio.CancelledError:
-                    if _being_cancelled():
+        try:
+            for attempt in range(self._backoff.attempts):
+                async with self._gate:
+                    await self._wait_for_provider(key)
+                    if self.unusable:
+                        return None
+                    start = self._clock.monotonic()
+                    try:
+                        reply = await self._call(request, reask * self._backoff.attempts + attempt)
+                    except asyncio.CancelledError:
                         self._log(key, attempt, reask, "cancelled", start, None)
                         raise
-                    error = Transient("cancelled", "the client dropped the call")
-                except TimeoutError:
-                    error = Transient("timeout", f"no answer within {self._timeout:g} s")
-                except Exception as err:
-                    error = err
-            kind = getattr(error, "kind", type(error).__name__)
-            self._log(key, attempt, reask, kind, start, error)
-            if isinstance(error, Fatal):
-                self._give_up(f"{self._where()}: {kind}: {_line(error)}")
-                return None
-            if isinstance(error, Rejected) or attempt == self._backoff.attempts - 1:
-                self._failed(error, kind)
-                return None
-            retry_after = getattr(error, "retry_after", None)
-            wait = self._backoff.wait(key, attempt, retry_after)
-            if kind == "rate_limit" and retry_after:  # the provider asks everybody to wait, so nobody calls meanwhile
-                self._hold_until = max(self._hold_until, self._clock.monotonic() + wait)
-            await self._nap(wait)
-        return None
+                    except Exception as err:
+                        error = err
+                    else:
+                        return self._arrived(key, request, reply, attempt, reask, self._clock.monotonic() - start, last)
+                kind = str(getattr(error, "kind", type(error).__name__))
+                self._log(key, attempt, reask, kind, start, error)
+                if isinstance(error, Fatal):
+                    self._give_up(f"{self._where()}: {kind}: {_line(error)}")
+                    return None
+                if isinstance(error, Rejected) or attempt == self._backoff.attempts - 1:
+                    self._failed(error, kind)
+                    return None
+                await self._nap(self._pace.failed(key, attempt, error, f"{kind}: {_line(error)}"))
+            return None
+        finally:
+            self._pace.ended(key)
+
+    async def _call(self, request: Request, number: int) -> Reply:
+        """One reply of the client within the time-out.  CancelledError only if this task itself is to stop."""
+        try:
+            await self._prepare()
+            return await asyncio.wait_for(_contained(self._client.ask(request, number)), self._timeout)
+        except asyncio.CancelledError:
+            if _being_cancelled():
+                raise
+            raise Transient("cancelled", "the client dropped the call") from None
+        except TimeoutError:
+            raise Transient("timeout", f"no answer within {self._timeout:g} s") from None
 
     def _arrived(
         self, key: str, request: Request, reply: Reply, attempt: int, reask: int, latency: float, last: bool
     ) -> Answer:
         self._succeeded, self._failures = True, 0
-        reason = None if request.malformed is None else request.malformed(reply)
+        try:
+            reason = None if request.malformed is None else request.malformed(reply)
+        except BaseException as err:  # a fault of the reader: another reply would cost as much and be read no better
+            kind = type(err).__name__
+            self.record.put_call(Call(key, attempt, reask, kind, latency, reply, reply.as_json()))
+            raise RuntimeError(f"the check for malformed replies raised {kind}: {_line(err)}") from err
         outcome, detail = ("ok", None) if reason is None else ("malformed", reply.as_json())
         answer = Answer(reply, Status.OK if reason is None else Status.MALFORMED)
         call = Call(key, attempt, reask, outcome, latency, reply, detail)
@@ -254,12 +276,12 @@ class Hub:
     async def _prepare(self) -> None:
         """Let the client import and connect once, outside the time-out of any call."""
         if self._prepared is None:
-            self._prepared = self._loop.create_task(self._client.prepare())
+            self._prepared = self._loop.create_task(_contained(self._client.prepare()))
         await asyncio.shield(self._prepared)
 
     async def _wait_for_provider(self, key: str) -> None:
-        while not self.unusable and (wait := self._hold_until - self._clock.monotonic()) > 0:
-            await self._nap(wait + self._backoff.base * int(key[-4:], 16) / 65536)
+        while not self.unusable and (wait := self._pace.hold(key)) > 0:
+            await self._nap(wait)
 
     async def _nap(self, seconds: float) -> None:
         """Sleep that ends early when the hub gives up."""
@@ -301,6 +323,16 @@ def _being_cancelled() -> bool:
     return task is not None and task.cancelling() > 0
 
 
+async def _contained(awaitable: Awaitable[T]) -> T:
+    """The result; what would end the hub's thread, and leave everybody waiting, becomes an ordinary error."""
+    try:
+        return await awaitable
+    except (Exception, asyncio.CancelledError, GeneratorExit):
+        raise
+    except BaseException as err:  # KeyboardInterrupt or SystemExit of a client; Ctrl-C goes to the main thread
+        raise Fatal("stopped", f"the client raised {type(err).__name__}{f': {err}' if str(err) else ''}") from None
+
+
 def _line(err: BaseException) -> str:
     """An error as one line of bounded length."""
-    return " ".join(str(err).split())[:500] or type(err).__name__
+    return clean_text(" ".join(str(err).split()))[:500] or type(err).__name__

@@ -12,7 +12,7 @@ import numpy as np
 
 from jaxcoop.planning.batches import (
     OnRound,
-    Progress,
+    Reporter,
     advance_states,
     answers_of,
     apply_answers,
@@ -47,29 +47,29 @@ def run_lanes(
 
     `quota`: answered episodes that are worth a device program while all others wait; None means one in
     sixteen. `timeout`: longest silence of the planner in seconds.  `groups` is for the other front ends and
-    has no effect. Raises `PlannerUnusable` with the states attached, and RuntimeError for a process that
-    outlives its `max_rounds`.
+    has no effect.  `on_round`: called after each round, and every two seconds of waiting.  Raises
+    `PlannerUnusable` with the states attached, and RuntimeError for a process that outlives its `max_rounds`.
     """
     check_options(groups, quota, timeout)
     episodes = check_process(process, states)
     devices = devices_of(states)
     lanes = _Lanes(process, planner, split(states, [episodes], devices)[0], episodes)
     quota = quota or max(1, episodes // 16)
-    rounds = answered = 0
+    reporter = Reporter(on_round, planner, episodes)
     try:
         over = lanes.step()
         while not over:
             check_usable(planner)
-            got = lanes.collect(quota, timeout)
+            got = lanes.collect(quota, timeout, reporter)
             check_usable(planner)
             if got:
-                answered += lanes.apply(got)
-                rounds += 1
+                reporter.answered += lanes.apply(got)
+                reporter.rounds += 1
             over = lanes.step()
-            if got and on_round is not None:
-                on_round(Progress(rounds, answered, lanes.ended, episodes))
-        if on_round is not None:
-            on_round(Progress(rounds, answered, lanes.ended, episodes))
+            reporter.done = lanes.ended
+            if got:
+                reporter.tell()
+        reporter.tell()
         check_usable(planner)
     except PlannerUnusable as err:
         err.states = join([lanes.states], states, devices)
@@ -118,13 +118,13 @@ class _Lanes:
             self._rows[future] = pairs[a:b]
             future.add_done_callback(self._landed.put)
 
-    def collect(self, quota: int, timeout: float | None) -> list[concurrent.futures.Future]:
+    def collect(self, quota: int, timeout: float | None, reporter: Reporter) -> list[concurrent.futures.Future]:
         """Answers that have come; waits for `quota` episodes when nothing else can be done."""
         got: list[concurrent.futures.Future] = []
         episodes = 0
         while len(got) < len(self._rows):
             if not self._busy and episodes < quota:
-                future = next_landed(self._landed, timeout)
+                future = next_landed(self._landed, timeout, reporter)
             else:
                 try:
                     future = self._landed.get_nowait()

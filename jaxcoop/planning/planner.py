@@ -28,7 +28,11 @@ class PlannerUnusable(RuntimeError):  # noqa: N818  (a state of the planner, not
 
 
 class Planner(Protocol):
-    """What a front end asks.  `submit` may be called from several threads at once."""
+    """What a front end asks.  `submit` may be called from several threads at once.
+
+    A planner, or the hub behind one, may also have `waiting_note() -> str | None`: a few words on what it waits
+    for, shown while a rollout waits.
+    """
 
     @property
     def unusable(self) -> str | None:
@@ -119,6 +123,11 @@ class TextPlanner:
     def unusable(self) -> str | None:
         """Why the hub cannot go on, or None."""
         return self._hub.unusable
+
+    def waiting_note(self) -> str | None:
+        """What the hub waits for, or None."""
+        note: Callable[[], str | None] | None = getattr(self._hub, "waiting_note", None)
+        return None if note is None else note()
 
     def submit(self, rows: Rows) -> "Future[np.ndarray]":
         """Write, ask, and read when all answers of these rows are there."""

@@ -7,13 +7,23 @@ answer. Design: section 7.5 of docs/concepts/planning.md.
 import dataclasses
 import hashlib
 import json
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from numbers import Real  # numpy's numbers too
 from typing import Any, NamedTuple
 
 from jaxcoop.planning.process import Status
 
 MAX_TEXT = 1_000_000  # characters of a reply that are kept; a runaway generation must not fill the record
+_MAX_AMOUNT = 2**53  # largest count or cost kept; sqlite holds it, and a float exactly
+
+
+def clean_text(text: str) -> str:
+    """`text` with a question mark for each half of a surrogate pair: JSON and Python can carry one, no file and
+    no connection can.
+    """
+    return text.encode("utf-8", "replace").decode("utf-8")
 
 
 class Message(NamedTuple):
@@ -28,13 +38,19 @@ class Request:
     """One question to a language model.
 
     `draw` names an independent sample, such as (episode seed, agent, decision index).  `schema` is a JSON
-    schema of the wanted answer, passed on to clients whose provider can enforce one.
+    schema of the wanted answer, passed on to clients whose provider can enforce one.  Messages are kept as
+    `clean_text` leaves them, so every client sends the same.
     """
 
     messages: tuple[Message, ...]
     draw: tuple[int, ...] | None = None
     schema: Mapping[str, Any] | None = field(default=None, hash=False)
     malformed: "Callable[[Reply], str | None] | None" = field(default=None, compare=False)
+
+    def __post_init__(self) -> None:
+        """Replace what no client could send."""
+        cleaned = tuple(Message(clean_text(role), clean_text(content)) for role, content in self.messages)
+        object.__setattr__(self, "messages", cleaned)
 
     def as_json(self) -> str:
         """Canonical text of the request, as stored in a record."""
@@ -47,7 +63,11 @@ class Request:
 
 @dataclass(frozen=True)
 class Reply:
-    """What a model returned.  A missing or empty content is the text ""; other fields say why."""
+    """What a model returned.  A missing or empty content is the text ""; other fields say why.
+
+    Figures come from outside and are put right, never refused: a token count that is no number from 0 up is
+    0, a cost that is none counts as unknown, and both are cut at 2**53.
+    """
 
     text: str
     tokens_in: int = 0
@@ -58,11 +78,16 @@ class Reply:
     priced: bool = True  # False: the client knows no price for this model
 
     def __post_init__(self) -> None:
-        """Half a surrogate pair, which JSON can carry and no file can, becomes a question mark."""
-        for name in ("text", "reasoning"):
+        """Make every field one that can be stored: an answer that was paid for must not be lost over a figure."""
+        for name in ("text", "reasoning", "finish_reason"):
             value = getattr(self, name)
             if value is not None:
-                object.__setattr__(self, name, value.encode("utf-8", "replace").decode("utf-8"))
+                object.__setattr__(self, name, clean_text(value))
+        for name in ("tokens_in", "tokens_out"):
+            object.__setattr__(self, name, int(_amount(getattr(self, name)) or 0))
+        cost = _amount(self.cost)
+        object.__setattr__(self, "cost", float(cost or 0))
+        object.__setattr__(self, "priced", bool(self.priced) and cost is not None)
 
     def as_json(self) -> str:
         """Canonical text of the reply, as stored in a record."""
@@ -119,6 +144,14 @@ def request_key(request: Request, settings: Mapping[str, Any], parser: str) -> s
     draw = None if settings.get("temperature") == 0 else request.draw
     blob = _canonical([settings, parser, request.messages, request.schema, draw])
     return hashlib.sha256(blob.encode()).hexdigest()
+
+
+def _amount(value: Any) -> Any:
+    """A number from 0 up, cut at 2**53, or None for anything else."""
+    if isinstance(value, bool) or not isinstance(value, Real):
+        return None
+    number: Any = value
+    return min(number, _MAX_AMOUNT) if 0 <= number < math.inf else None
 
 
 def _canonical(value: Any) -> str:

@@ -14,7 +14,7 @@ import numpy as np
 
 from jaxcoop.planning.batches import (
     OnRound,
-    Progress,
+    Reporter,
     advance_states,
     answers_of,
     apply_answers,
@@ -46,7 +46,8 @@ def run_segments(
 
     `groups`: parts of the batch that take turns (at least one for each device that holds the states).
     `quota`: episodes of a group that must wait before it asks; None means all that can.  `timeout`: longest
-    silence of the planner in seconds.  All three change the schedule, never the result. Raises
+    silence of the planner in seconds.  All three change the schedule, never the result. `on_round`: called after
+    each round, and every two seconds of waiting.  Raises
     `PlannerUnusable` with the states attached, and RuntimeError for a process that outlives its `max_rounds`.
     """
     check_options(groups, quota, timeout)
@@ -56,34 +57,32 @@ def run_segments(
     sizes = [len(part) for part in np.array_split(np.arange(episodes), count)]
     parts = [_Group(process, planner, part, size, quota) for part, size in zip(split(states, sizes, devices), sizes)]
     try:
-        _drive(parts, planner, timeout, on_round, episodes)
+        _drive(parts, planner, timeout, Reporter(on_round, planner, episodes))
     except PlannerUnusable as err:
         err.states = join([g.states for g in parts], states, devices)
         raise
     return join([g.states for g in parts], states, devices)
 
 
-def _drive(
-    groups: "list[_Group]", planner: Planner, timeout: float | None, on_round: OnRound | None, episodes: int
-) -> None:
+def _drive(groups: "list[_Group]", planner: Planner, timeout: float | None, reporter: Reporter) -> None:
     for group in groups:  # start every device before looking at any result
         group.advance()
     landed: queue.SimpleQueue[concurrent.futures.Future] = queue.SimpleQueue()
     for group in groups:
         group.ask(landed)
-    rounds = answered = 0
     while any(g.future is not None for g in groups):
-        next_landed(landed, timeout)
+        next_landed(landed, timeout, reporter)
         check_usable(planner)
         ready = [g for g in groups if g.future is not None and g.future.done()]
         for group in ready:
-            answered += group.apply()
+            reporter.answered += group.apply()
             group.advance()
         for group in ready:
             group.ask(landed)
-        rounds += bool(ready)
-        if ready and on_round is not None:
-            on_round(Progress(rounds, answered, sum(g.ended for g in groups), episodes))
+        if ready:
+            reporter.rounds += 1
+            reporter.done = sum(g.ended for g in groups)
+            reporter.tell()
     check_usable(planner)
 
 

@@ -63,7 +63,7 @@ def usage_of(record: Record, session: Session | None = None) -> Usage:
     outcomes = dict(record.query("SELECT outcome, count(*) FROM calls GROUP BY outcome"))
     sums = record.query(
         "SELECT count(*), coalesce(sum(attempt > 0), 0), coalesce(sum(reask > 0 AND attempt = 0), 0),"
-        " coalesce(sum(tokens_in), 0), coalesce(sum(tokens_out), 0), coalesce(sum(cost), 0.0),"
+        " total(tokens_in), total(tokens_out), total(cost),"  # `sum` of integers fails when it overflows
         " coalesce(sum(priced = 0), 0) FROM calls"
     )[0]
     calls, retried, reasked, tokens_in, tokens_out, cost, unpriced = sums
@@ -78,8 +78,8 @@ def usage_of(record: Record, session: Session | None = None) -> Usage:
         errors=sum(count for kind, count in outcomes.items() if kind not in _KNOWN),
         malformed=outcomes.get("malformed", 0),
         reasked=reasked,
-        tokens_in=tokens_in,
-        tokens_out=tokens_out,
+        tokens_in=int(tokens_in),
+        tokens_out=int(tokens_out),
         cost=cost,
         unpriced=unpriced,
         latency_p50_s=p50,

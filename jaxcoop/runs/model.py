@@ -1,6 +1,7 @@
 """Which language model plays, and how it is called."""
 
 import dataclasses
+import math
 import os
 from pathlib import Path
 from typing import Literal, get_args
@@ -44,8 +45,11 @@ class LanguageModel:
             raise unknown("client", self.client, get_args(ClientName))
         if self.client == "direct" and self.model and not self.api_base:
             raise ValueError("client 'direct' needs --api-base, e.g. http://127.0.0.1:8000/v1")
-        if not self.request_timeout > 0:
-            raise ValueError(f"request_timeout {self.request_timeout}: must be above 0 seconds")
+        if not 0 < self.request_timeout < math.inf:
+            raise ValueError(f"request_timeout {self.request_timeout}: must be above 0 seconds, and finite")
+        for name, price in (("input_price", self.input_price), ("output_price", self.output_price)):
+            if price is not None and not 0 <= price < math.inf:
+                raise ValueError(f"{name} {price}: must be dollars per million tokens, 0 or more")
 
     def make_client(self) -> Client:
         """The client.  Raises `ValueError` for settings out of range or a key variable that is not set."""
@@ -56,6 +60,11 @@ class LanguageModel:
             key = os.environ.get(self.api_key_env)
             if not key:
                 raise ValueError(f"api_key_env {self.api_key_env!r}: that environment variable is not set")
+        if (self.input_price is None) != (self.output_price is None):
+            raise ValueError(
+                f"input_price {self.input_price} and output_price {self.output_price}: give both, in dollars per "
+                "million tokens, or none"
+            )
         prices = [None if p is None else p * PER_MILLION for p in (self.input_price, self.output_price)]
         common = {
             "temperature": self.temperature,

@@ -20,11 +20,15 @@ from jaxcoop.benchmarks.loopback import (
 )
 from jaxcoop.planning import FRONT_ENDS, Message, Record, Request, Status, TextPlanner
 from jaxcoop.planning.clients import DirectClient, LitellmClient
+from jaxcoop.planning.clients.base import chat_reply, retry_seconds
+from jaxcoop.runs.model import LanguageModel
 
 from . import toy
 
 ROOT = Path(__file__).parents[2]
 EPISODES = 24
+NAN = float("nan")
+BROKEN_ADDRESSES = ["http://[::1", "http://host:99999/v1", "http://:8000/v1", "http://my host/v1", "ftp://host"]
 
 
 def ask(text, schema=None):
@@ -180,11 +184,78 @@ def test_prices_and_token_estimates_come_from_the_bundled_tables():
         (lambda: LitellmClient("m", temperature=3), "temperature"),
         (lambda: LitellmClient("m", max_tokens=0), "max_tokens"),
         (lambda: LitellmClient("m", input_price=1.0), "prices"),
+        (lambda: LitellmClient("m", input_price=NAN, output_price=1.0), "prices"),
+        (lambda: LitellmClient("m", input_price=1.0, output_price=-1.0), "prices"),
+        (lambda: LitellmClient("m", temperature=NAN), "temperature"),
+        (lambda: LitellmClient("m", timeout=float("inf")), "timeout"),
+        (lambda: LitellmClient("m", api_base="localhost:8000"), "api_base"),
+        *((lambda url=url: DirectClient("m", url), "api_base") for url in BROKEN_ADDRESSES),
     ],
 )
 def test_wrong_client_settings_are_refused_at_once(make, message):
     with pytest.raises(ValueError, match=message):
         make()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"input_price": -1.0, "output_price": 2.0}, r"input_price -1\.0: must be dollars per million tokens"),
+        ({"input_price": 1.0, "output_price": NAN}, "output_price nan: must be dollars per million tokens"),
+        ({"input_price": 1.0, "output_price": float("inf")}, "output_price inf"),
+        ({"request_timeout": NAN}, "request_timeout nan"),
+        ({"request_timeout": float("inf")}, "request_timeout inf"),
+    ],
+)
+def test_options_of_a_language_model_are_refused_in_the_units_they_were_given_in(options, message):
+    with pytest.raises(ValueError, match=message):
+        LanguageModel("openai/x", **options)
+
+
+def test_half_a_price_is_refused_in_the_units_it_was_given_in():
+    with pytest.raises(ValueError, match=r"input_price 0\.5 and output_price None: give both, in dollars per million"):
+        LanguageModel("openai/x", input_price=0.5).make_client()
+
+
+@pytest.mark.parametrize(
+    ("usage", "tokens"),
+    [
+        ({"prompt_tokens": 10**30, "completion_tokens": -3}, (2**53, 0)),
+        ({"prompt_tokens": NAN, "completion_tokens": float("inf")}, (0, 0)),
+        ({"prompt_tokens": "7", "completion_tokens": [7]}, (0, 0)),
+        ([1, 2], (0, 0)),
+        (None, (0, 0)),
+    ],
+)
+def test_a_usage_that_makes_no_sense_does_not_cost_the_reply(usage, tokens):
+    reply = chat_reply({"content": "hello"}, {"why": 1}, usage, None, (1.0, 1.0))
+    assert (reply.text, reply.tokens_in, reply.tokens_out, reply.priced) == ("hello", *tokens, True)
+    assert reply.cost == sum(tokens)
+
+
+@pytest.mark.parametrize(
+    ("header", "seconds"),
+    [("2.5", 2.5), ("0", 0.0), ("1e300", 600.0), ("nan", None), ("inf", None), ("-3", None), ("Wed, 21 Oct", None)],
+)
+def test_a_retry_after_is_a_finite_number_of_at_most_ten_minutes(header, seconds):
+    assert retry_seconds({"retry-after": header}) == seconds
+
+
+@CLIENTS
+def test_half_a_surrogate_pair_in_a_prompt_reaches_the_server_as_a_question_mark(serve, make_hub, client):
+    bodies = []
+    hub = make_hub(client(serve(lambda body: bodies.append(body) or "x")))
+    assert hub.submit([ask("left \ud800 right")]).result(60)[0].status == Status.OK
+    assert bodies[0]["messages"][1]["content"] == "left ? right"
+
+
+def test_a_tenth_of_rate_limits_costs_little_more_than_the_time_the_provider_asks_for(serve, make_hub):
+    server = serve(lambda body: "x", latency=0.02, failures=Failures(rate_limit=0.1, retry_after=0.05))
+    hub = make_hub(direct(server), clock=None)
+    start = real_time.monotonic()
+    answers = hub.submit([ask(str(i)) for i in range(500)]).result(60)
+    assert all(a.status == Status.OK for a in answers)
+    assert real_time.monotonic() - start < 6.0  # with everybody waiting for each back-off: above 15 s
 
 
 def test_a_storm_of_rate_limits_loses_no_answer(serve, make_hub):

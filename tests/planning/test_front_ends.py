@@ -21,6 +21,7 @@ from jaxcoop.planning import (
     ProcessError,
     Status,
     View,
+    batches,
     make_decide,
 )
 from jaxcoop.planning.batches import advance_states, apply_answers
@@ -131,6 +132,36 @@ def test_progress_ends_with_every_row_answered(expected, name):
     FRONT_ENDS[name](PROCESS, spying([]), toy.reset(EPISODES), on_round=reports.append)
     assert reports[-1].answered == np.asarray(expected.decisions).sum()
     assert reports[-1].done == reports[-1].episodes == EPISODES
+
+
+@pytest.mark.parametrize("name", sorted(FRONT_ENDS))
+def test_a_rollout_that_waits_says_so_and_what_for(expected, name, monkeypatch):
+    monkeypatch.setattr(batches, "NOTE_EVERY", 0.3)
+
+    class Slow:
+        unusable = None
+        count = 0
+
+        def submit(self, rows):
+            future = Future()
+            self.count += 1
+            words = toy.decide(rows)
+            threading.Timer(1.2 * (self.count == 1), lambda: future.set_result(words)).start()
+            return future
+
+        def waiting_note(self):
+            return "rate limited"
+
+        def close(self):
+            pass
+
+    reports = []
+    got = FRONT_ENDS[name](PROCESS, Slow(), toy.reset(EPISODES), groups=1, quota=EPISODES, on_round=reports.append)
+    toy.assert_equal(got, expected)
+    waits = [report for report in reports if report.note]
+    assert len(waits) >= 2 and {report.note for report in waits} == {"rate limited"}
+    assert waits[0].done == 0 and waits[0].answered < np.asarray(expected.decisions).sum()
+    assert reports[-1].note is None
 
 
 @pytest.mark.parametrize("name", sorted(FRONT_ENDS))

@@ -2,14 +2,19 @@
 
 import asyncio
 import concurrent.futures
+import os
+import subprocess
+import sys
+import textwrap
 import threading
 import time as real_time
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from jaxcoop.planning import FRONT_ENDS, Message, PlannerUnusable, Record, Reply, Request, Status, TextPlanner
-from jaxcoop.planning.backoff import Backoff
+from jaxcoop.planning.backoff import MAX_RETRY_AFTER, Backoff, Pace
 from jaxcoop.planning.clients import FunctionClient
 from jaxcoop.planning.request import Fatal, Rejected, Transient, request_key
 
@@ -177,6 +182,29 @@ def test_a_rate_limit_holds_back_all_requests(make_hub, time):
     assert starts["b"][0] >= 10.0
 
 
+def test_a_rate_limit_holds_the_others_for_the_providers_time_not_for_the_back_off(time):
+    pace = Pace(Backoff(5, base=20.0), time.clock())
+    own = pace.failed("8" * 64, 0, Transient("rate_limit", retry_after=1.0), "")
+    assert own >= 1.0 + 10.0
+    assert 1.0 < pace.hold("f" * 64) <= 1.25  # the others come back a little apart
+    assert pace.hold("0" * 64) == 1.0
+    time.now = 1.0
+    assert pace.hold("f" * 64) == 0.0
+
+
+@pytest.mark.parametrize("seconds", [float("nan"), float("inf"), -5.0, "soon", True])
+def test_a_waiting_time_that_is_none_leaves_the_ordinary_back_off(make_hub, time, seconds):
+    fn, _ = flaky(1, lambda: Transient("rate_limit", retry_after=seconds))
+    assert status(make_hub(fn, base=0.5), [ask("a")]) == [Status.OK]
+    assert len(time.sleeps) == 1 and 0.25 <= time.sleeps[0] < 0.5
+
+
+def test_an_absurd_waiting_time_is_cut(make_hub, time):
+    fn, _ = flaky(1, lambda: Transient("rate_limit", retry_after=10**400))
+    assert status(make_hub(fn, base=0.5), [ask("a")]) == [Status.OK]
+    assert MAX_RETRY_AFTER <= max(time.sleeps) < MAX_RETRY_AFTER + 1
+
+
 def test_a_call_without_an_answer_ends_at_the_timeout(make_hub):
     async def never(request):
         await asyncio.sleep(60)
@@ -267,6 +295,67 @@ def test_a_rollout_with_an_unusable_hub_ends_with_one_clear_error(make_hub, name
         FRONT_ENDS[name](PROCESS, planner, toy.reset(EPISODES))
 
 
+@pytest.mark.parametrize("error", [KeyboardInterrupt, SystemExit])
+@pytest.mark.parametrize("way", ["plain", "async", "threads"])
+def test_a_function_that_would_end_its_thread_ends_the_calls_and_leaves_nobody_waiting(make_hub, way, error):
+    def plain(request):
+        raise error("enough")
+
+    async def later(request):
+        await asyncio.sleep(0)
+        raise error("enough")
+
+    hub = make_hub(FunctionClient(later if way == "async" else plain, "m", threads=2 * (way == "threads")))
+    assert status(hub, [ask("a"), ask("b")]) == [Status.FALLBACK] * 2
+    assert f"the client raised {error.__name__}: enough" in hub.unusable
+
+
+def test_a_script_without_further_answers_fails_the_request_instead_of_hanging(make_hub):
+    replies = iter(["x"])
+    hub = make_hub(FunctionClient(lambda _: next(replies), "m", threads=1), attempts=2, timeout=5.0)
+    assert status(hub, [ask("a")]) + status(hub, [ask("b")]) == [Status.OK, Status.FALLBACK]
+    assert hub.usage().timeouts == 0
+    assert "no more answers" in hub.record.query("SELECT detail FROM calls WHERE outcome = 'RuntimeError'")[0][0]
+
+
+# What it waits for --------------------------------------------------------------------------------
+
+
+def eventually(condition, seconds=5.0):
+    end = real_time.monotonic() + seconds
+    while not condition() and real_time.monotonic() < end:
+        real_time.sleep(0.005)
+    return condition()
+
+
+@pytest.mark.parametrize(
+    ("error", "note"),
+    [
+        (Transient("rate_limit", retry_after=710.0), "rate limited, next call in 10 min"),
+        (Transient("rate_limit", retry_after=60.0), "rate limited, next call in 60 s"),
+        (Transient("server", "HTTP 500", 400.0), "retrying 2 requests in 7 min (last: server: HTTP 500)"),
+        (None, "waiting for 2 answers"),
+    ],
+)
+def test_the_hub_says_what_outstanding_requests_wait_for(make_hub, error, note):
+    async def fn(request):
+        if error is None:
+            await asyncio.sleep(60)
+        raise error
+
+    hub = make_hub(fn, clock=None, base=9.0)
+    assert hub.waiting_note() is None
+    hub.submit([ask("a"), ask("b")])
+    assert eventually(lambda: hub.waiting_note() == note), hub.waiting_note()
+
+
+def test_nothing_is_said_to_be_retried_once_it_has_ended(make_hub):
+    fn, _ = flaky(1)
+    hub = make_hub(fn)
+    assert status(hub, [ask("a")]) == [Status.OK]
+    assert eventually(lambda: hub.waiting_note() is None)
+
+
 # Malformed replies --------------------------------------------------------------------------------
 
 
@@ -317,6 +406,38 @@ def test_an_empty_reply_is_malformed_not_lost(make_hub):
     assert (answer.reply, answer.status) == (reply, Status.MALFORMED)
 
 
+@pytest.mark.parametrize("error", [ZeroDivisionError, KeyboardInterrupt])
+def test_a_check_for_malformed_replies_that_fails_is_named_and_pays_for_no_second_reply(make_hub, error):
+    def broken(reply):
+        raise error("in the check")
+
+    hub = make_hub(lambda _: Reply("x", tokens_out=5))
+    assert status(hub, [ask("a", malformed=broken)]) == [Status.FALLBACK]
+    assert f"the check for malformed replies raised {error.__name__}: in the check" in hub.unusable
+    assert (hub.usage().calls, hub.usage().tokens_out) == (1, 5)
+
+
+def test_a_reply_with_absurd_figures_and_an_error_with_half_a_surrogate_pair_are_kept(make_hub, tmp_path):
+    def fn(request):
+        if echo(request) == "bad":
+            raise Rejected("refused", "no \ud800")
+        return Reply("x \udfff", 10**30, -1, float("nan"), "stop \ud800")
+
+    with Record(tmp_path / "r") as record:
+        hub = make_hub(fn, record)
+        assert status(hub, [ask("bad"), *(ask(str(i)) for i in range(5))]) == [Status.FALLBACK] + [Status.OK] * 5
+        assert hub.unusable is None
+        hub.close()
+    with Record(tmp_path / "r") as record:
+        assert record.count_answers() == 5
+        assert record.query("SELECT count(*) FROM calls") == [(6,)]
+
+
+def test_half_a_surrogate_pair_in_a_request_becomes_a_question_mark():
+    assert ask("left \ud800 right").messages[0].content == "left ? right"
+    assert request_key(ask("\ud800"), {}, "1") == request_key(ask("?"), {}, "1")
+
+
 # Around the loop ----------------------------------------------------------------------------------
 
 
@@ -341,6 +462,34 @@ def test_submit_on_the_hubs_own_thread_is_refused(make_hub):
     hub = make_hub(fn)
     status(hub, [ask("a")])
     assert "own thread" in errors[0]
+
+
+def test_a_forked_process_is_refused_at_once_and_its_end_disturbs_nobody():
+    script = """
+        import os, sys, warnings
+        warnings.simplefilter("ignore")
+        from jaxcoop.planning import Hub, Message, Request
+        from jaxcoop.planning.clients import FunctionClient
+        hub = Hub(FunctionClient(lambda _: "x"))
+        request = Request((Message("user", "a"),))
+        if os.fork() == 0:
+            try:
+                hub.submit([request]).result(5)
+            except RuntimeError as err:
+                print(err, flush=True)
+            sys.exit()
+        os.wait()
+        print(hub.submit([request]).result(5)[0].reply.text)
+    """
+    start = real_time.monotonic()
+    root = Path(__file__).parents[2]
+    env = {**os.environ, "JAX_PLATFORMS": "cpu"}
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(script)], cwd=root, env=env, capture_output=True, text=True, timeout=120
+    )
+    child, parent = done.stdout.splitlines()
+    assert "in a forked process" in child and parent == "x"
+    assert real_time.monotonic() - start < 60
 
 
 def test_close_cancels_what_is_outstanding_and_keeps_what_arrived(make_hub, tmp_path):
@@ -381,6 +530,8 @@ def test_a_rollout_whose_hub_is_closed_meanwhile_does_not_hang(make_hub):
         ({"limit": 0}, "limit"),
         ({"attempts": 0}, "attempts"),
         ({"timeout": 0}, "timeout"),
+        ({"timeout": float("nan")}, "timeout"),
+        ({"cap": float("inf")}, "cap"),
         ({"base": 9, "cap": 1}, "cap"),
     ],
 )

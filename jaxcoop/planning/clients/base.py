@@ -1,10 +1,16 @@
 """What the hub asks: a client sends one request to one model and returns a reply or raises a typed error."""
 
+import dataclasses
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Any
+from urllib.parse import urlsplit
 
+from jaxcoop.planning.backoff import bounded_retry_after
 from jaxcoop.planning.request import MAX_TEXT, Reply, Request, Transient
+
+_MAX_REASON = 200  # characters of a finish reason that are kept
 
 
 class Client(ABC):
@@ -34,30 +40,30 @@ class Client(ABC):
 
 def chat_reply(
     message: Mapping[str, Any],
-    finish_reason: str | None,
-    usage: Mapping[str, Any],
-    cost: float | None,
+    finish_reason: object,
+    usage: object,
+    cost: object,
     price: tuple[float, float] | None,
 ) -> Reply:
     """A `Reply` from the parts of an OpenAI-style chat completion.
 
     `cost`: the client's own figure in dollars, or None.  `price`: dollars per token (in, out), used instead
     of a missing cost.  A null content becomes the text "": the reply was paid for, and the reader calls it
-    malformed.
+    malformed.  Nor does a usage without rhyme or reason cost the reply.
     """
-    tokens_in, tokens_out = (_count(usage.get(name)) for name in ("prompt_tokens", "completion_tokens"))
-    if price is not None:
-        cost = tokens_in * price[0] + tokens_out * price[1]
+    counts = usage if isinstance(usage, Mapping) else {}
     reasoning = message.get("reasoning_content") or message.get("reasoning")
-    return Reply(
+    reply = Reply(
         text=_text_of(message.get("content"))[:MAX_TEXT],
-        tokens_in=tokens_in,
-        tokens_out=tokens_out,
-        cost=cost or 0.0,
-        finish_reason=finish_reason,
+        tokens_in=counts.get("prompt_tokens") or 0,
+        tokens_out=counts.get("completion_tokens") or 0,
+        cost=cost,  # pyright: ignore[reportArgumentType]  (a `Reply` puts any figure right)
+        finish_reason=None if finish_reason is None else str(finish_reason)[:_MAX_REASON],
         reasoning=None if reasoning is None else str(reasoning)[:MAX_TEXT],
-        priced=cost is not None,
     )
+    if price is None:
+        return reply
+    return dataclasses.replace(reply, cost=reply.tokens_in * price[0] + reply.tokens_out * price[1], priced=True)
 
 
 def chat_messages(request: Request) -> list[dict[str, str]]:
@@ -74,9 +80,9 @@ def response_format(request: Request) -> dict[str, Any]:
 
 
 def retry_seconds(headers: Mapping[str, str] | None) -> float | None:
-    """Seconds of a Retry-After header; None when absent or given as a date."""
+    """Seconds of a Retry-After header; None when absent, given as a date, or no finite number from 0 up."""
     try:
-        return float((headers or {}).get("retry-after", ""))
+        return bounded_retry_after(float((headers or {}).get("retry-after", "")))
     except ValueError:
         return None
 
@@ -85,9 +91,10 @@ def checked_price(input_price: float | None, output_price: float | None) -> tupl
     """Dollars per token (in, out), or None when neither is given; raises ValueError for half a price."""
     if input_price is None and output_price is None:
         return None
-    if input_price is None or output_price is None or min(input_price, output_price) < 0:
+    if input_price is None or output_price is None or not all(0 <= p < math.inf for p in (input_price, output_price)):
         raise ValueError(
-            f"prices per token are {input_price} (input) and {output_price} (output); give both, 0 or more, or none"
+            f"prices per token are {input_price} (input) and {output_price} (output); "
+            "give both, finite and 0 or more, or none"
         )
     return float(input_price), float(output_price)
 
@@ -100,8 +107,20 @@ def checked_sampling(model: str, temperature: float | None, max_tokens: int | No
         raise ValueError(f"temperature is {temperature}; allowed: 0 to 2, or None for the provider's default")
     if max_tokens is not None and max_tokens < 1:
         raise ValueError(f"max_tokens is {max_tokens}; allowed: at least 1, or None")
-    if not timeout > 0:
-        raise ValueError(f"timeout is {timeout} s; allowed: above 0")
+    if not 0 < timeout < math.inf:
+        raise ValueError(f"timeout is {timeout} s; allowed: above 0 and finite")
+
+
+def checked_address(api_base: str) -> str:
+    """`api_base` without a final slash; raises ValueError for what no HTTP client can call."""
+    try:
+        parts = urlsplit(api_base)
+        usable = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:  # half a pair of brackets, a port beyond 65535
+        usable = False
+    if not usable or any(c.isspace() for c in api_base):
+        raise ValueError(f"api_base is {api_base!r}; it must look like http://127.0.0.1:8000/v1")
+    return api_base.rstrip("/")
 
 
 def garbage(what: str) -> Transient:
@@ -115,7 +134,3 @@ def _text_of(content: object) -> str:
     if isinstance(content, Sequence):  # some providers send a list of parts
         return "".join(str(part.get("text", "")) for part in content if isinstance(part, Mapping))
     return ""
-
-
-def _count(value: object) -> int:
-    return int(value) if isinstance(value, int | float) else 0

@@ -12,6 +12,7 @@ from jaxcoop.planning.clients.base import (
     Client,
     chat_messages,
     chat_reply,
+    checked_address,
     checked_price,
     checked_sampling,
     garbage,
@@ -50,11 +51,8 @@ class DirectClient(Client):
         extra: Mapping[str, Any] | None = None,
     ) -> None:
         checked_sampling(model, temperature, max_tokens, timeout)
-        parts = urlsplit(api_base)
-        if parts.scheme not in ("http", "https") or not parts.netloc:
-            raise ValueError(f"api_base is {api_base!r}; it must look like http://127.0.0.1:8000/v1")
-        base = api_base.rstrip("/")
-        self._url = f"{base}/chat/completions" if parts.path.strip("/") else f"{base}/v1/chat/completions"
+        base = checked_address(api_base)
+        self._url = f"{base}/chat/completions" if urlsplit(base).path else f"{base}/v1/chat/completions"
         self._model, self._temperature, self._max_tokens = model, temperature, max_tokens
         self._headers = {"Authorization": f"Bearer {api_key}"} if api_key else {}
         self._timeout, self._extra = timeout, dict(extra or {})
@@ -99,9 +97,7 @@ class DirectClient(Client):
         try:
             data = json.loads(text)
             choice = data["choices"][0]
-            return chat_reply(
-                choice["message"], choice.get("finish_reason"), data.get("usage") or {}, None, self._price
-            )
+            return chat_reply(choice["message"], choice.get("finish_reason"), data.get("usage"), None, self._price)
         except (ValueError, LookupError, TypeError, AttributeError):
             raise garbage(text) from None
 

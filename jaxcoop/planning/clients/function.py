@@ -37,9 +37,9 @@ class FunctionClient(Client):
     async def ask(self, request: Request, attempt: int) -> Reply:
         """Call the function; its exceptions reach the hub, which retries them."""
         if self._pool is None:
-            result = self._fn(request)
+            result = self._call(request)
         else:
-            result = await asyncio.get_running_loop().run_in_executor(self._pool, self._fn, request)
+            result = await asyncio.get_running_loop().run_in_executor(self._pool, self._call, request)
         if inspect.isawaitable(result):
             result = await result
         if isinstance(result, Reply):
@@ -47,6 +47,12 @@ class FunctionClient(Client):
         if not isinstance(result, str):
             raise TypeError(f"{self._name} returned {type(result).__name__}; it must return a str or a Reply")
         return Reply(result)
+
+    def _call(self, request: Request) -> "str | Reply | Awaitable[str | Reply]":
+        try:
+            return self._fn(request)
+        except StopIteration:  # no future can carry it, so the call would never end
+            raise RuntimeError(f"{self._name} raised StopIteration: it has no more answers") from None
 
     async def aclose(self) -> None:
         """Drop calls that have not begun."""

@@ -13,6 +13,7 @@ from jaxcoop.planning.clients.base import (
     Client,
     chat_messages,
     chat_reply,
+    checked_address,
     checked_price,
     checked_sampling,
     garbage,
@@ -80,7 +81,8 @@ class LitellmClient(Client):
     ) -> None:
         checked_sampling(model, temperature, max_tokens, timeout)
         self._model, self._temperature, self._max_tokens = model, temperature, max_tokens
-        self._api_base, self._api_key, self._timeout = api_base, api_key, timeout
+        self._api_base = None if api_base is None else checked_address(api_base)
+        self._api_key, self._timeout = api_key, timeout
         self._price = checked_price(input_price, output_price)
         self._extra = dict(extra or {})
         self._litellm: Any = None
