@@ -23,7 +23,7 @@ from jaxcoop.envs.dining.env import Dining
 from jaxcoop.envs.dining.metrics import consistency
 from jaxcoop.envs.dining.presets import CONDITIONS
 from jaxcoop.envs.dining.prompts import Prompts, build_prompts
-from jaxcoop.envs.dining.replies import JsonReply, Parsed, ReplyFormat, parse_reply
+from jaxcoop.envs.dining.replies import MAX_REPLY, JsonReply, Parsed, ReplyFormat, parse_action, parse_reply
 from jaxcoop.envs.dining.text import PromptRenderer
 from jaxcoop.envs.dining.types import Action
 from jaxcoop.planning.hub import Hub
@@ -125,7 +125,12 @@ class DiningTeam:
         )
 
     def _malformed(self, reply: Reply) -> str | None:
-        return None if self._parse(reply.text, is_discussion=False).found else "names no action"
+        # On the hub's thread, so no more than needed is read here.
+        if self.talk.reply_format == "text":
+            found = parse_action(reply.text[:MAX_REPLY]).source != "none"
+        else:
+            found = self._parse(reply.text, is_discussion=False).found
+        return None if found else "names no action"
 
     def _described(self, row: dict[str, Any]) -> dict[str, Any]:
         """The row with texts for handles, as the renderer wants it."""

@@ -81,7 +81,7 @@ class Hub:
         self._prepared: asyncio.Task[None] | None = None
         self._pace = Pace(self._backoff, self._clock)
         self._succeeded, self._failures = False, 0
-        self._closed = False
+        self._closed, self._door = False, threading.Lock()  # nothing is handed to the loop once it is told to stop
         self._process = os.getpid()
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=_run, args=(self._loop,), name="planner-hub", daemon=True)
@@ -116,18 +116,22 @@ class Hub:
             raise RuntimeError("Hub.submit on the hub's own thread would wait for itself; call it from another thread")
         if os.getpid() != self._process:
             raise RuntimeError("Hub.submit in a forked process, which has no thread of the hub; make a new hub there")
-        if self._closed:
-            raise RuntimeError("Hub.submit after close; make a new hub")
         keys = [request_key(r, self._settings, self._parser) for r in requests]
-        return asyncio.run_coroutine_threadsafe(self._batch(keys, requests), self._loop)
+        with self._door:
+            if self._closed:
+                raise RuntimeError("Hub.submit after close; make a new hub")
+            return asyncio.run_coroutine_threadsafe(self._batch(keys, requests), self._loop)
 
     def close(self) -> None:
         """Cancel what is outstanding, close the client, stop the thread.  The record stays open; call it
         twice freely.
         """
-        if self._closed or threading.current_thread() is self._thread or os.getpid() != self._process:
+        if threading.current_thread() is self._thread or os.getpid() != self._process:
             return
-        self._closed = True
+        with self._door:
+            if self._closed:
+                return
+            self._closed = True
         atexit.unregister(self.close)
         with contextlib.suppress(concurrent.futures.TimeoutError, concurrent.futures.CancelledError):
             asyncio.run_coroutine_threadsafe(self._shutdown(), self._loop).result(10)

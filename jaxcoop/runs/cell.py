@@ -158,7 +158,7 @@ def run_cell(
         done = _finished(folder)
         extra: dict[str, Any] = {}
         with (
-            _resumable(folder, cell.episodes),
+            _resumable(folder, cell),
             watch(cell.episodes, done) if watch else nullcontext(_Nobody()) as watcher,
         ):
             if cell.is_language:
@@ -195,14 +195,14 @@ def _finished(folder: RunFolder) -> int:
 
 
 @contextmanager
-def _resumable(folder: RunFolder, episodes: int) -> Iterator[None]:
+def _resumable(folder: RunFolder, cell: Cell) -> Iterator[None]:
     """An interruption says how to go on."""
     try:
         yield
     except KeyboardInterrupt:
+        answers = ", and every answer that came" if cell.is_language else ""
         raise KeyboardInterrupt(
-            f"interrupted: {_finished(folder):,} of {episodes:,} episodes are saved, with every answer so far; "
-            f"{folder.resume_hint}"
+            f"interrupted: {_finished(folder):,} of {cell.episodes:,} episodes are saved{answers}; {folder.resume_hint}"
         ) from None
 
 
@@ -218,7 +218,8 @@ def _play_language(cell: Cell, folder: RunFolder, chunk: int | None, watcher: Wa
         team = agents.team(cell.env, cell.talk, hub, cell.seed)
 
         def on_round(progress: Progress) -> None:
-            watcher.note(f"{progress.answered:,} answers, {progress.done}/{progress.episodes} of this chunk")
+            note = f"{progress.answered:,} answers, {progress.done}/{progress.episodes} of this chunk"
+            watcher.note(f"{note}; {progress.note}" if progress.note else note)
 
         def check() -> None:
             """A replay with a gap is no replay: fail before anything of it is stored."""
@@ -242,7 +243,9 @@ def _play_language(cell: Cell, folder: RunFolder, chunk: int | None, watcher: Wa
                 on_round=on_round,
             )
         except PlannerUnusable as err:
-            raise PlannerUnusable(f"{err}. Every answer so far is saved; {folder.resume_hint}") from None
+            lost = record.retry_unsaved()
+            safe = f"{lost:,} answers could not be saved" if lost else "Every answer so far is saved"
+            raise PlannerUnusable(f"{err}. {safe}; {folder.resume_hint}") from None
         return usage_row(hub.usage())
 
 
