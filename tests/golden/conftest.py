@@ -1,4 +1,9 @@
-"""Recorded reference data for the golden tests: `--golden-dir DIR` points them at another copy."""
+"""Recorded reference data for the golden tests: `--golden-dir DIR` points them at another folder.
+
+DIR is laid out like the default: a sub-folder for each environment.  A test that is marked with
+`recorded(environment, pattern, read)` runs once for every case that `read(path)` yields as `(name, case)` or
+`(name, case, marks)` from every file that matches; it is skipped where there is none.
+"""
 
 from pathlib import Path
 
@@ -16,33 +21,57 @@ def pytest_addoption(parser):
     )
 
 
-@pytest.fixture(scope="session")
-def golden_dir(pytestconfig) -> Path:
-    # The option exists only when pytest is pointed at this folder; elsewhere the default holds.
-    return Path(pytestconfig.getoption("--golden-dir", default=None) or DEFAULT)
+def pytest_configure(config):
+    config.addinivalue_line("markers", "recorded(environment, pattern, read): runs once for every recorded case")
 
 
-@pytest.fixture(scope="session")
-def golden_files(golden_dir):
-    """`golden_files("dining", "sim_traces*.npz")`: the matching files, sorted; skips without one."""
-
-    def find(environment: str, pattern: str) -> list[Path]:
-        found = sorted((golden_dir / environment).glob(pattern))
-        if not found:
-            pytest.skip(f"no file matches {pattern} in {golden_dir / environment}; give --golden-dir DIR")
-        return found
-
-    return find
+def other_folder(config) -> str | None:
+    """What `--golden-dir` says; None also where the option is unknown, as when pytest is pointed at another folder."""
+    return config.getoption("--golden-dir", default=None)
 
 
-@pytest.fixture(scope="session")
-def golden(golden_files):
-    """`golden("dining", "episodes*.jsonl.gz")`: the single matching file; more than one is an error."""
+def folder_of(config) -> Path:
+    """The folder that holds the environments' recorded data."""
+    folder = Path(other_folder(config) or DEFAULT)
+    if not folder.is_dir():
+        raise pytest.UsageError(f"--golden-dir {folder}: no such folder; give one laid out like {DEFAULT}")
+    return folder
 
-    def find(environment: str, pattern: str) -> Path:
-        found = golden_files(environment, pattern)
-        if len(found) > 1:
-            pytest.fail(f"{pattern} matches {len(found)} files: {[path.name for path in found]}; one is expected")
-        return found[0]
 
-    return find
+def parameters(folder: Path, pattern: str, read) -> list:
+    """A parameter for every recorded case; one that is skipped where there is none."""
+    found = []
+    for path in sorted(folder.glob(pattern)):
+        try:
+            cases = list(read(path))
+        except Exception as error:  # a broken file fails its own tests and leaves those of the others alone
+            cases = [("unreadable", error)]
+        found += [pytest.param(case, id=f"{path.name}:{name}", marks=marks) for name, case, *marks in cases]
+    if not found:
+        reason = f"nothing recorded for this test in {folder / pattern}"
+        found.append(pytest.param(None, id="none", marks=pytest.mark.skip(reason=reason)))
+    return found
+
+
+def pytest_generate_tests(metafunc):
+    marker = metafunc.definition.get_closest_marker("recorded")
+    if marker:
+        environment, pattern, read = marker.args
+        folder = folder_of(metafunc.config) / environment
+        metafunc.parametrize("case", parameters(folder, pattern, read), indirect=True)
+
+
+@pytest.fixture
+def case(request):
+    """One recorded case of the chosen folder."""
+    if isinstance(request.param, Exception):
+        pytest.fail(f"the file cannot be read: {request.param!r}")
+    return request.param
+
+
+@pytest.fixture
+def default_data(pytestconfig) -> Path:
+    """The default folder, for tests of what it holds; these say nothing of another one."""
+    if other_folder(pytestconfig):
+        pytest.skip("about the default data")
+    return DEFAULT

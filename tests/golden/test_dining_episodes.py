@@ -1,13 +1,11 @@
 """Whole episodes and conversations of the reference's runner, every recorded field compared."""
 
-import gzip
-import json
 from collections import defaultdict
 
 import jax
 import numpy as np
 import pytest
-from recorded import play_recorded
+from recorded import grouped, lines_of, play_recorded
 
 from jaxcoop.agents.llm.dining import DiningTalk, DiningTeam
 from jaxcoop.envs.dining import Dining
@@ -28,16 +26,6 @@ def quick_compilation():
     jax.config.update("jax_disable_most_optimizations", before)
 
 
-def cases_of(files, key):
-    """Cases of the files, grouped by `key(case)`."""
-    groups = defaultdict(list)
-    for path in files:
-        for line in gzip.decompress(path.read_bytes()).splitlines():
-            case = json.loads(line)
-            groups[key(case)].append(case)
-    return groups
-
-
 def check_result(case, meals, timesteps):
     """What follows from meals and length alone."""
     assert meals.tolist() == case["meals"]
@@ -49,32 +37,35 @@ def check_result(case, meals, timesteps):
         assert starvation(meals) == case["starvation"]
 
 
-@pytest.mark.parametrize("mode", ["simultaneous", "sequential"])
-@pytest.mark.parametrize("terminal", [True, False])
-def test_dining_episodes_end_as_the_reference_ends_them(golden_files, mode, terminal):
-    files = golden_files("dining", "episodes*.jsonl.gz")
-    groups = cases_of(files, lambda c: (c["n"], c["max_timesteps"], c["mode"], c["deadlock_terminal"]))
-    for (n, limit, of_mode, of_terminal), cases in groups.items():
-        if (of_mode, of_terminal) != (mode, terminal):
-            continue
-        env = Dining(n, mode, limit, terminal)
-        steps = np.full((len(cases), env.horizon * env.num_actors), int(Action.WAIT))
-        for row, case in zip(steps, cases):
-            row[: len(case["actions"])] = [int(a) for a in case["actions"]]
-        out, done = play_recorded(env, steps.reshape(len(cases), env.horizon, env.num_actors))
-        assert done.all()
-        for k, case in enumerate(cases):
-            check_result(case, out.meals[k], out.timesteps[k])
-            assert len(case["actions"]) == out.timesteps[k] * env.num_actors
-            assert bool(out.deadlock_reported[k]) == case["deadlock"]
-            reported_at = int(out.deadlock_timestep[k]) if out.deadlock_reported[k] else None
-            assert reported_at == case["deadlock_timestep"]
-            assert out.deadlock_events[k] == case["deadlock_events"]
-            records, _ = decision_records([int(a) for a in case["actions"]], n, mode)
-            assert len(records) == case["decision_records"] == record_count(out.timesteps[k], n, mode)
-            assert case["call_records"] == len(records)
-            if case["decision_actions"] is not None:
-                assert "".join(map(str, records)) == case["decision_actions"]
+SETTINGS = ("n", "max_timesteps", "mode", "deadlock_terminal")
+
+
+@pytest.mark.recorded("dining", "episodes*.jsonl.gz", grouped(*SETTINGS))
+def test_dining_episodes_end_as_the_reference_ends_them(case):
+    n, limit, mode, terminal = (case[0][name] for name in SETTINGS)
+    env = Dining(n, mode, limit, terminal)
+    steps = np.full((len(case), env.horizon * env.num_actors), int(Action.WAIT))
+    for row, episode in zip(steps, case):
+        row[: len(episode["actions"])] = [int(a) for a in episode["actions"]]
+    out, done = play_recorded(env, steps.reshape(len(case), env.horizon, env.num_actors))
+    assert done.all()
+    for k, episode in enumerate(case):
+        check_result(episode, out.meals[k], out.timesteps[k])
+        assert len(episode["actions"]) == out.timesteps[k] * env.num_actors
+        assert bool(out.deadlock_reported[k]) == episode["deadlock"]
+        reported_at = int(out.deadlock_timestep[k]) if out.deadlock_reported[k] else None
+        assert reported_at == episode["deadlock_timestep"]
+        assert out.deadlock_events[k] == episode["deadlock_events"]
+        records, _ = decision_records([int(a) for a in episode["actions"]], n, mode)
+        assert len(records) == episode["decision_records"] == record_count(out.timesteps[k], n, mode)
+        assert episode["call_records"] == len(records)
+        if episode["decision_actions"] is not None:
+            assert "".join(map(str, records)) == episode["decision_actions"]
+
+
+def test_dining_default_data_hold_episodes_of_every_kind(default_data):
+    kinds = {tuple(case[name] for name in SETTINGS[2:]) for case in lines_of(default_data / "dining/episodes.jsonl.gz")}
+    assert kinds == {(mode, terminal) for mode in ("simultaneous", "sequential") for terminal in (True, False)}
 
 
 FIELDS = {
@@ -119,8 +110,9 @@ def check_call(call, user, communication):
     assert first[-2:] == [neighbour_message(left), neighbour_message(right)]
     if call["kind"] == "discussion":
         assert first[0] == "{} of {}".format(*call["round"])
-        assert call["shown"] == {} and memory_of(user) == ([], [])
+        assert call["shown"] == {} and memory_of(user) == ([], []) and call["action"] is None
     else:
+        assert call["kind"] == "action" and call["round"] is None
         assert dict(zip(FIELDS, first)) == call["shown"]
     assert memory_of(user) == (call["memory_timesteps"], call["memory_deadlock"])
     assert communication or (left, right) == (None, None)
@@ -169,41 +161,40 @@ def converse(team, episodes, start, close):
     return outcome.game
 
 
-@pytest.mark.parametrize("mode", ["simultaneous", "sequential"])
-def test_dining_conversations_show_and_do_what_the_reference_did(golden_files, programs, mode):
-    names = (
-        "n",
-        "mode",
-        "communication",
-        "communication_rounds",
-        "memory_window",
-        "max_timesteps",
-        "deadlock_terminal",
-    )
-    files = golden_files("dining", "communication*.jsonl.gz")
-    for group, cases in cases_of(files, lambda c: tuple(c[name] for name in names)).items():
-        n, of_mode, communication, rounds, window, limit, terminal = group
-        if of_mode != mode:
-            continue
-        env = Dining(n, mode, limit, terminal)
-        talk = DiningTalk(communication, rounds, window, **PROMPTS)
-        script = Script(cases)
-        with Hub(FunctionClient(script, temperature=None)) as hub:
-            team = DiningTeam(env, talk, hub, seed=0)
-            out = converse(team, len(cases), *programs(team.process))
-            events = team.take_events()
-        for k, case in enumerate(cases):
-            check_result(case, out.meals[k], out.timesteps[k])
-            assert out.deadlock_events[k] == case["deadlock_events"]
-            assert record_count(out.timesteps[k], n, mode) == case["decision_records"]
-            assert case["call_records"] == case["decision_records"]
-            for agent, calls in case["calls"].items():
-                heard = script.heard[k, int(agent)]
-                assert len(heard) == len(calls), (group, k, agent)
-                for call, user in zip(calls, heard):
-                    check_call(call, user, communication)
-                mine = (events["episode"] == k) & (events["agent"] == int(agent))
-                acted = [ACTION_NAMES[a] for a in events["action"][mine & (events["discussion_round"] == 0)]]
-                assert acted == [c["action"].lower() for c in calls if c["kind"] == "action"]
-                said = [c["said"] or "" if communication else "" for c in calls]
-                assert events["message"][mine].tolist() == said
+TALK = ("n", "mode", "communication", "communication_rounds", "memory_window", "max_timesteps", "deadlock_terminal")
+
+
+@pytest.mark.recorded("dining", "communication*.jsonl.gz", grouped(*TALK))
+def test_dining_conversations_show_and_do_what_the_reference_did(case, programs):
+    n, mode, communication, rounds, window, limit, terminal = (case[0][name] for name in TALK)
+    env = Dining(n, mode, limit, terminal)
+    talk = DiningTalk(communication, rounds, window, **PROMPTS)
+    script = Script(case)
+    with Hub(FunctionClient(script, temperature=None)) as hub:
+        team = DiningTeam(env, talk, hub, seed=0)
+        out = converse(team, len(case), *programs(team.process))
+        events = team.take_events()
+    for k, episode in enumerate(case):
+        check_result(episode, out.meals[k], out.timesteps[k])
+        assert out.deadlock_events[k] == episode["deadlock_events"]
+        assert record_count(out.timesteps[k], n, mode) == episode["decision_records"]
+        assert episode["call_records"] == episode["decision_records"]
+        for agent, calls in episode["calls"].items():
+            heard = script.heard[k, int(agent)]
+            assert len(heard) == len(calls), (k, agent)
+            for call, user in zip(calls, heard):
+                check_call(call, user, communication)
+            mine = (events["episode"] == k) & (events["agent"] == int(agent))
+            acted = [ACTION_NAMES[a] for a in events["action"][mine & (events["discussion_round"] == 0)]]
+            assert acted == [c["action"].lower() for c in calls if c["kind"] == "action"]
+            said = [c["said"] or "" if communication else "" for c in calls]
+            assert events["message"][mine].tolist() == said
+
+
+def test_dining_default_data_hold_conversations_of_both_modes(default_data):
+    cases = lines_of(default_data / "dining" / "communication.jsonl.gz")
+    assert {case["mode"] for case in cases} == {"simultaneous", "sequential"}
+    assert {call["kind"] for case in cases for calls in case["calls"].values() for call in calls} == {
+        "action",
+        "discussion",
+    }

@@ -1,4 +1,4 @@
-"""The scripted philosophers play as recorded: 18 policies, four table sizes, three horizons.
+"""The scripted philosophers play as recorded, at every recorded table size and horizon.
 
 Deterministic policies must agree in every field; the others in every statistic within four standard errors
 (14.4 of docs/environments/dining.md).
@@ -9,9 +9,9 @@ import json
 import jax
 import numpy as np
 import pytest
-from statistical import assert_row, play_each
+from statistical import assert_consistent, assert_row, play_each, table
 
-from jaxcoop.agents.registry import make_policy
+from jaxcoop.agents.registry import known_policies, make_policy
 from jaxcoop.core import rollout
 from jaxcoop.envs.dining import Dining
 
@@ -37,56 +37,72 @@ STOCHASTIC = (
     "random_any",
     "random_legal",
 )
-SIZES = (3, 5, 10, 100)
-HORIZONS = {
-    "30 timesteps": ("simultaneous", lambda n: 30),
-    "30 turns, whole rounds": ("sequential", lambda n: 30),
-    "30 rounds": ("sequential", lambda n: 30 * n),
-}
-EPISODES = {3: 4096, 5: 4096, 10: 2048, 100: 256}
+DEFAULT_SIZES = (3, 5, 10, 100)
+DEFAULT_HORIZONS = ("30 timesteps", "30 turns, whole rounds", "30 rounds")
 
 
-def table(n, horizon):
-    mode, limit = HORIZONS[horizon]
-    return Dining(philosophers=n, mode=mode, max_timesteps=limit(n))
+def rows(path):
+    for row in json.loads(path.read_text()).get("results", []):
+        yield f"{row['policy']}-{row['n']}-{row['horizon']}", row
 
 
-@pytest.fixture(scope="module")
-def rows(golden):
-    recorded = json.loads(golden("dining", "policies*.json").read_text())["results"]
-    return {(row["policy"], row["n"], row["horizon"]): row for row in recorded}
+def deterministic_rows(path):
+    return ((name, row) for name, row in rows(path) if row["policy"] in DETERMINISTIC)
 
 
-def test_every_recorded_row_is_compared(rows):
-    compared = {(p, n, h) for p in DETERMINISTIC + STOCHASTIC for n in SIZES for h in HORIZONS}
-    assert set(rows) == compared
-    assert len(rows) == 216
-    assert all((row["meals"] is None) == (n == 100) for (p, n, _), row in rows.items() if p in DETERMINISTIC)
-    assert all(row["deterministic"] == (row["policy"] in DETERMINISTIC) for row in rows.values())
-    assert all(row["mode"] == HORIZONS[row["horizon"]][0] for row in rows.values())
+def other_rows(path):
+    return ((name, row) for name, row in rows(path) if row["policy"] not in DETERMINISTIC)
 
 
-@pytest.mark.parametrize("horizon", HORIZONS)
-@pytest.mark.parametrize("n", SIZES)
-@pytest.mark.parametrize("policy", DETERMINISTIC)
-def test_a_deterministic_policy_repeats_the_recorded_episode(rows, policy, n, horizon):
-    row = rows[policy, n, horizon]
-    own = {name: column[0] for name, column in play_each(table(n, horizon), DETERMINISTIC, 1)[policy].items()}
-    if row["meals"] is not None:  # recorded for the smaller tables
-        assert own["meals"].tolist() == row["meals"]
-    assert (own["deadlock_timestep"] or None) == row["deadlock_timestep"]
-    assert (own["deadlock_timestep"] or None) == row["time_to_deadlock"]
-    assert own["deadlock"] == row["deadlock_rate"]
-    assert own["reported"] == row["reported_deadlock_rate"]
+def definitions(path):
+    return ((name, name) for name in json.loads(path.read_text()).get("definitions", {}))
+
+
+def sample(row, episodes):
+    """Own episodes of a row's policy; policies that are recorded together share a compilation."""
+    policy = row["policy"]
+    together = next((group for group in (DETERMINISTIC, STOCHASTIC) if policy in group), (policy,))
+    env = table(row["n"], row["horizon"])
+    assert row["mode"] == env.mode, f"{row['horizon']} is no horizon of {row['mode']} mode"
+    return play_each(env, together, episodes)[policy]
+
+
+@pytest.mark.recorded("dining", "policies*.json", deterministic_rows)
+def test_a_deterministic_policy_repeats_the_recorded_episode(case):
+    own = {name: column[0] for name, column in sample(case, 1).items()}
+    assert case["deterministic"] and case["episodes"] == 1
+    assert_consistent(case)
+    if case["meals"] is not None:  # recorded for the smaller tables
+        assert own["meals"].tolist() == case["meals"]
+    assert (own["deadlock_timestep"] or None) == case["deadlock_timestep"]
+    assert (own["deadlock_timestep"] or None) == case["time_to_deadlock"]
+    assert own["deadlock"] == case["deadlock_rate"]
+    assert own["reported"] == case["reported_deadlock_rate"]
     for name in ("throughput", "fairness", "starvation", "timesteps", "meals_total"):
-        assert own[name] == row[name]["mean"], name
+        assert case[name] == {"mean": own[name], "std": 0.0, "se": 0.0}, name
 
 
-@pytest.mark.parametrize("horizon", HORIZONS)
-@pytest.mark.parametrize("n", SIZES)
-@pytest.mark.parametrize("policy", STOCHASTIC)
-def test_a_stochastic_policy_agrees_with_the_recorded_statistics(rows, policy, n, horizon):
-    assert_row(play_each(table(n, horizon), STOCHASTIC, EPISODES[n])[policy], rows[policy, n, horizon])
+@pytest.mark.recorded("dining", "policies*.json", other_rows)
+def test_a_stochastic_policy_agrees_with_the_recorded_statistics(case):
+    assert not case["deterministic"]
+    # 7.2: sequential mode never reports a circular wait
+    assert case["reported_deadlock_rate"] == (case["deadlock_rate"] if case["mode"] == "simultaneous" else 0.0)
+    episodes = int(np.clip(20_480 // case["n"], 256, 4096))
+    assert_row(lambda count: sample(case, count), episodes, case)
+
+
+@pytest.mark.recorded("dining", "policies*.json", definitions)
+def test_a_defined_policy_is_registered(case):
+    assert case in known_policies("dining")
+
+
+def test_the_default_rows_are_all_policies_at_all_tables(default_data):
+    recorded = [row for _, row in rows(default_data / "dining" / "policies.json")]
+    found = {(row["policy"], row["n"], row["horizon"]) for row in recorded}
+    assert found == {(p, n, h) for p in DETERMINISTIC + STOCHASTIC for n in DEFAULT_SIZES for h in DEFAULT_HORIZONS}
+    assert len(recorded) == 216
+    assert all((row["meals"] is None) == (row["n"] == 100) for row in recorded if row["policy"] in DETERMINISTIC)
+    assert {name for name, _ in definitions(default_data / "dining" / "policies.json")} == {p for p, _, _ in found}
 
 
 def test_counting_rounds_is_the_same_as_allowing_n_times_as_many_turns():
