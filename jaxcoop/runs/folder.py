@@ -149,9 +149,8 @@ class RunFolder:
         tables = [self._merged(kind) for kind in _TABLES]
         try:
             ranges = parts.read_ranges(*tables)
-            for path in tables if self._writable else []:
-                for name in parts.read_schema(path).names if path.exists() else []:
-                    parts.read_columns([path], [name])
+            for path in filter(Path.exists, tables if self._writable else []):
+                parts.check_pages(path)
         except parts.DamagedTableError as error:
             self._set_damaged_aside(error.path, *tables)
             self.manifest["status"] = "interrupted"
@@ -162,9 +161,7 @@ class RunFolder:
             self.manifest["status"] = "interrupted"
         for trace in sorted((self.path / "trace").glob("part-*.npz")):
             if not files.is_whole_archive(trace):
-                self.notes.append(
-                    f"{trace.relative_to(self.path)} is damaged; --force plays the run anew, traces included"
-                )
+                self.notes.append(f"trace/{trace.name} is damaged; --force plays the run anew, traces included")
 
     def _set_damaged_aside(self, damaged: Path, *tables: Path) -> None:
         """Take the tables of a chunk (or of the whole run) out of the way; one of them is damaged."""
