@@ -12,6 +12,8 @@ import sys
 from importlib import import_module
 from types import ModuleType
 
+from jaxcoop.cli.interruption import heard, was_noted
+
 COMMANDS = {
     "list": ("jaxcoop.cli.listing", "environments, presets, agents"),
     "run": ("jaxcoop.cli.run", "play one configuration, write a run folder, print a table"),
@@ -49,8 +51,8 @@ def run(arguments: list[str]) -> int:
 
     JAXCOOP_TRACEBACK=1 in the environment shows the traceback of an error instead of one line.
     """
-    signal.signal(signal.SIGTERM, _as_interrupt)
-    status = _guarded(arguments)
+    with heard():
+        status = _guarded(arguments)
     if reason := _output_failure():
         return status or _say(reason, 1)
     return status
@@ -69,6 +71,8 @@ def _guarded(arguments: list[str]) -> int:
     except Exception as err:
         if os.environ.get("JAXCOOP_TRACEBACK"):
             raise
+        if was_noted():  # a library made an error of its own out of it
+            return _say("interrupted", INTERRUPTED)
         return _say(_one_line(err), 2 if isinstance(err, ValueError) else 1)
 
 
@@ -133,11 +137,6 @@ def _load(module: str) -> ModuleType:
 def _end(*_: object) -> None:
     os.write(2, b"jaxcoop: interrupted\n")
     os._exit(INTERRUPTED)
-
-
-def _as_interrupt(*_: object) -> None:
-    """A polite kill saves the run as Ctrl-C does."""
-    raise KeyboardInterrupt
 
 
 def _one_line(err: Exception) -> str:

@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from jaxcoop.cli import interruption
+
 SHOW_AFTER = 2.0  # seconds until the bar appears
 LINE_EVERY = 60.0  # seconds between the lines where stderr is no terminal
 
@@ -30,11 +32,13 @@ class Progress:
     def advance(self, count: float) -> None:
         """`count` more are finished; parts of one count too."""
         self.done += count
+        interruption.check()
         self._update()
 
     def note(self, text: str) -> None:
         """What goes on within the current chunk."""
         self._note = text
+        interruption.check()
         self._update()
 
     def close(self) -> None:

@@ -268,9 +268,12 @@ main.main()
     child = subprocess.Popen(
         [sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=ENVIRONMENT
     )
-    assert child.stdout.readline() == "ready\n"
-    time.sleep(delay)
-    child.send_signal(number)
-    _, error = child.communicate(timeout=60)
+    try:
+        assert child.stdout.readline() == "ready\n"
+        time.sleep(delay)
+        child.send_signal(number)
+        _, error = child.communicate(timeout=120)
+    finally:
+        child.kill()
     assert child.returncode == 130
     assert error.startswith("jaxcoop: interrupted") and error.count("\n") == 1
