@@ -23,6 +23,8 @@ def pytest_addoption(parser):
 
 def pytest_configure(config):
     config.addinivalue_line("markers", "recorded(environment, pattern, read): runs once for every recorded case")
+    if not folder_of(config).is_dir():
+        raise pytest.UsageError(f"--golden-dir {folder_of(config)}: no such folder; give one laid out like {DEFAULT}")
 
 
 def other_folder(config) -> str | None:
@@ -32,10 +34,7 @@ def other_folder(config) -> str | None:
 
 def folder_of(config) -> Path:
     """The folder that holds the environments' recorded data."""
-    folder = Path(other_folder(config) or DEFAULT)
-    if not folder.is_dir():
-        raise pytest.UsageError(f"--golden-dir {folder}: no such folder; give one laid out like {DEFAULT}")
-    return folder
+    return Path(other_folder(config) or DEFAULT)
 
 
 def parameters(folder: Path, pattern: str, read) -> list:

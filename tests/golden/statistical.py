@@ -5,7 +5,6 @@ docs/environments/dining.md); counts too small for that get the exact test of eq
 level.
 """
 
-import re
 from functools import cache, partial
 
 import jax
@@ -19,6 +18,7 @@ from jaxcoop.core.rollout import play
 from jaxcoop.envs.dining import Dining, metrics
 
 SIGMAS = 4
+SPREAD_SIGMAS = 6  # of a standard deviation, whose error is itself only estimated
 LEVEL = float(2 * stats.norm.sf(SIGMAS))
 FEW = 20  # counts below this are compared by the exact test
 AGAIN = 8  # a row that fails is judged by this many times as many own episodes
@@ -34,7 +34,9 @@ CLOCKS = {
 
 def table(n, horizon, **options):
     """The table of a recorded horizon: "30 timesteps", "30 turns, whole rounds", "30 rounds"."""
-    limit, unit = re.fullmatch(r"(\d+) (.*)", horizon).groups()
+    limit, _, unit = horizon.partition(" ")
+    if not limit.isdecimal() or unit not in CLOCKS:
+        pytest.fail(f"horizon {horizon!r}: must be a number of {', of '.join(CLOCKS)}")
     mode, clock = CLOCKS[unit]
     return Dining(n, mode, int(limit), **{"clock": clock, **options})
 
@@ -118,15 +120,14 @@ def assert_rate(what, own, rate, episodes):
     assert abs(own.mean() - rate) <= allowed, f"{what}: {own.mean()} and {rate}, allowed {allowed}"
 
 
-def assert_spread(what, own, std):
+def assert_spread(what, own, std, episodes):
     """Own values [E] and a recorded standard deviation agree, where few outliers cannot make the difference."""
     usual = np.median(own)
     if np.count_nonzero(own != usual) < FEW:
         return
     squares = (own - own.mean()) ** 2
-    # Six standard errors: the error of a standard deviation is itself only estimated.
-    allowed = 6 * squares.std() / (2 * own.std() * np.sqrt(len(own)))
-    assert abs(own.std() - std) <= 2 * allowed, f"{what}: std {own.std()} and {std}, allowed {2 * allowed}"
+    allowed = SPREAD_SIGMAS * squares.std() / (2 * own.std()) * np.sqrt(1 / len(own) + 1 / episodes)
+    assert abs(own.std() - std) <= allowed, f"{what}: std {own.std()} and {std}, allowed {allowed}"
 
 
 def assert_consistent(row):
@@ -154,7 +155,7 @@ def compare(own, row):
         if name in row:
             std = row[name].get("std", row[name]["se"] * np.sqrt(episodes))
             assert_mean(name, own[name], row[name]["mean"], std, episodes)
-            assert_spread(name, own[name], std)
+            assert_spread(name, own[name], std, episodes)
     assert_rate("deadlock", own["deadlock"], row["deadlock_rate"], episodes)
     if "reported_deadlock_rate" in row:
         assert_rate("reported deadlock", own["reported"], row["reported_deadlock_rate"], episodes)
