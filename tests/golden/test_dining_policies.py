@@ -93,7 +93,7 @@ def test_a_stochastic_policy_agrees_with_the_recorded_statistics(case):
 
 @pytest.mark.recorded("dining", "policies*.json", definitions)
 def test_a_defined_policy_is_registered(case):
-    assert case in known_policies("dining")
+    assert case in known_policies("dining"), f"policy {case!r} does not exist"
 
 
 def test_the_default_rows_are_all_policies_at_all_tables(default_data):
