@@ -11,6 +11,8 @@ import jax.numpy as jnp
 from flax import struct
 from jaxtyping import Array, Bool, Float, Int
 
+from jaxcoop.core.skills import Skills
+
 
 @struct.dataclass
 class Step:
@@ -85,8 +87,11 @@ class Env(Protocol):
         del key, state
         return NoDraws()
 
-    def step(self, state: Any, actions: Int[Array, " K"], draws: Any) -> Step:
-        """Advance by one step; `actions[k]` belongs to agent `actors(state)[k]`."""
+    def step(self, state: Any, actions: Int[Array, " K"] | Any, draws: Any) -> Step:
+        """Advance by one step; `actions[k]` belongs to agent `actors(state)[k]`.
+
+        An environment with skills also takes the `Command` that its skills make: primitives with arguments.
+        """
         ...
 
     def actors(self, state: Any) -> Int[Array, " K"]:
@@ -107,6 +112,19 @@ class Env(Protocol):
     def outcome(self, state: Any) -> Any:
         """The few numbers of a finished episode that statistics are made from."""
         ...
+
+    def tasks(self, state: Any) -> Any:
+        """The cooperative tasks of a state, a `jaxcoop.cooperation.TaskTable` of a fixed number of slots M."""
+        ...
+
+    def attempts(self, state: Any, actions: Int[Array, " K"]) -> Int[Array, " K"]:
+        """The task that each acting agent's action is aimed at in this state, -1: none."""
+        ...
+
+    @property
+    def skills(self) -> Skills | None:
+        """The symbolic actions (options) of the environment's agents; None where there are only primitives."""
+        return None
 
 
 def state_bytes(env: Env) -> int:
