@@ -9,6 +9,7 @@ import jax.numpy as jnp
 from flax import struct
 from jaxtyping import Array, Bool, Float, Int
 
+from jaxcoop.cooperation import TaskTable, no_tasks
 from jaxcoop.core import Env, EnvSpec, NoDraws, Step
 
 NUM_ACTIONS = 4
@@ -94,6 +95,16 @@ class Null(Env):
         never: Bool[Array, ""] = jnp.zeros((), jnp.bool_)
         nothing: Float[Array, " A"] = jnp.zeros((self.agents,), jnp.float32)
         return Step(nxt, nothing, terminated=never, truncated=nxt.t >= self.max_steps, events=Events())
+
+    def tasks(self, state: State) -> TaskTable:
+        """None."""
+        del state
+        return no_tasks()
+
+    def attempts(self, state: State, actions: Int[Array, " A"]) -> Int[Array, " A"]:
+        """At nothing."""
+        del state
+        return jnp.full(actions.shape, -1, jnp.int32)
 
     def outcome(self, state: State) -> Outcome:
         """Clock and sum."""

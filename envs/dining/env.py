@@ -11,9 +11,10 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Int
 
+from jaxcoop.cooperation import TaskTable
 from jaxcoop.core import Env, Step, bits
 from jaxcoop.core.registry import unknown
-from jaxcoop.envs.dining import observe, rules
+from jaxcoop.envs.dining import observe, rules, tasks
 from jaxcoop.envs.dining.types import Action, Draws, Events, Obs, Outcome, State
 
 Mode = Literal["simultaneous", "sequential"]
@@ -157,6 +158,14 @@ class Dining(Env):
     def legal(self, state: State, agents: Int[Array, " K"] | None = None) -> Bool[Array, "K 4"]:
         """Grabs of free forks, RELEASE when something is held, WAIT always."""
         return observe.legal(state.table, agents)
+
+    def tasks(self, state: State) -> TaskTable:
+        """The meals of the hungry, each a pair of forks to be held at once."""
+        return tasks.tasks(state.table)
+
+    def attempts(self, state: State, actions: Int[Array, " K"]) -> Int[Array, " K"]:
+        """Grabs are aimed at one's own meal."""
+        return tasks.attempts(self.actors(state), actions)
 
     def step(self, state: State, actions: Int[Array, " K"], draws: Draws) -> Step:
         """7.1 and 7.2: one timestep, or one turn; then the check for a circular wait where one is due."""

@@ -19,7 +19,7 @@ from jaxcoop.core.batch import advance, refill, start, starts_alike
 from jaxcoop.core.rollout import episode_key, streams_of, take_turn
 
 ROOT = jax.random.key(11, impl="threefry2x32")
-TEAMS = (2, 3, 16, 128)
+TEAMS = (1, 2, 3, 16, 128)
 EPISODES = (0, 1, 2, 5)
 TRACE = (
     "live",
@@ -253,6 +253,27 @@ def test_an_action_out_of_range_has_a_defined_result(env, action):
     first, again = (jax.jit(env.step)(state, actions, draws) for _ in range(2))
     assert_same(first, again)
     assert all(np.isfinite(x).all() for x in jax.tree.leaves(first))
+
+
+@every_env
+@pytest.mark.parametrize("team", TEAMS)
+def test_tasks_fill_a_fixed_table_and_attempts_name_its_slots(env, team):
+    env = team_of(env, team)
+
+    def look(key):
+        state = env.reset(key)
+        actions = jnp.arange(env.num_actors, dtype=jnp.int32) % env.num_actions
+        nxt = env.step(state, actions, env.sample_draws(key, state)).state
+        return env.tasks(state), env.tasks(nxt), env.attempts(state, actions)
+
+    before, after, aimed = jax.jit(look)(ROOT)
+    assert types_of(before) == types_of(after)
+    slots = before.active.shape[0]
+    assert before.place.shape == (slots, 2)
+    assert {x.shape[0] for x in jax.tree.leaves(before)} == {slots}
+    assert (before.required >= before.active).all()
+    assert (aimed.shape, aimed.dtype) == ((env.num_actors,), jnp.int32)
+    assert ((aimed >= -1) & (aimed < max(slots, 1))).all()
 
 
 @every_env
