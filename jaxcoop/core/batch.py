@@ -5,8 +5,9 @@ Axes: B slots, P pool entries, A agents, S steps.  Episode j of slot i is driven
 other slots, their number B and the calls that the steps are cut into.
 
 A reset inside a batched step would be paid for by every slot at every step.  Initial states come from a pool
-instead: `start` and `refill` make the next P of each slot, `advance` only picks.  Environments (and policies)
-whose start is the same for every key have no pool, `refill` leaves them alone.
+instead: `start` and `refill` make the next P of each slot, `advance` only picks.  A refill makes the entries that were
+used up and no others.  Environments (and policies) whose start is the same for every key have no pool, `refill`
+leaves them alone.
 
     step = jax.jit(advance, static_argnames=("env", "policy", "steps", "trace"))
     batch = jax.jit(start, static_argnames=("env", "policy", "pool"))(env, policy, root, jnp.arange(1024))
@@ -26,7 +27,17 @@ from jaxtyping import Array, Bool, Float, Int
 
 from jaxcoop.core.env import Env
 from jaxcoop.core.policy import Policy
-from jaxcoop.core.rollout import Streams, Transition, episode_key, keep, streams_of, take_turn
+from jaxcoop.core.rollout import (
+    GROUP,
+    Streams,
+    Transition,
+    episode_key,
+    in_groups,
+    initial,
+    keep,
+    streams_of,
+    take_turn,
+)
 
 
 @struct.dataclass
@@ -38,8 +49,8 @@ class Batch:
     t: Int[Array, " B"]  # steps taken in the current episode
     state: Any  # [B, ...]
     memory: Any  # [B, ...]
-    fresh: Any  # (state, memory) of episodes base+1 ... base+P, [B, P, ...]; [1, ...] if all starts are alike
-    base: Int[Array, " B"]  # episode at the last refill
+    fresh: Any  # (state, memory) of episode j in entry (j-1) mod P, [B, P, ...]; [1, ...] if all starts are alike
+    made: Int[Array, " B"]  # the last episode that has an entry
     clock: Int[Array, ""]  # steps taken by each slot since the start
     restarts_reused: Int[Array, " B"]  # restarts from an entry that had been used already
     returns: Float[Array, "B A"]  # sum of all rewards; [B, 0] unless asked for
@@ -69,12 +80,6 @@ def starts_alike(env: Env, policy: Policy) -> bool:
     return not any(v is key for v in used for key in start.invars)
 
 
-def initial(env: Env, policy: Policy, key: Array) -> tuple[Any, Any]:
-    """State and memory at the start of the episode with this key."""
-    streams = streams_of(key)
-    return env.reset(streams.start), policy.init(streams.memory)
-
-
 def start(
     env: Env,
     policy: Policy,
@@ -92,42 +97,52 @@ def start(
     if pool < 1:
         raise ValueError(f"pool {pool}: must be 1 or more entries per slot")
     slot_key = jax.vmap(lambda i: jax.random.fold_in(root, i))(slots)
-    state, memory = jax.vmap(lambda k: initial(env, policy, episode_key(k, 0)))(slot_key)
+    state, memory = in_groups(lambda k: initial(env, policy, episode_key(k, 0)), slot_key)
     zero = jnp.zeros(slots.shape, jnp.int32)
     alike = starts_alike(env, policy)
     no_returns = jnp.zeros((*slots.shape, env.num_agents if returns else 0), jnp.float32)
-    return Batch(
+    one = jax.eval_shape(partial(initial, env, policy), slot_key[0])
+    empty = jax.tree.map(lambda x: jnp.zeros((*slots.shape, pool, *x.shape), x.dtype), one)
+    batch = Batch(
         slot_key=slot_key,
         episode=zero,
         t=zero,
         state=state,
         memory=memory,
-        fresh=entries(env, policy, slot_key, zero, 0 if alike else pool),
-        base=zero,
+        fresh=jax.tree.map(lambda x: x[None], initial(env, policy, jax.random.key(0))) if alike else empty,
+        made=zero,
         clock=jnp.zeros((), jnp.int32),
         restarts_reused=zero,
         returns=no_returns,
         returns_finished=no_returns,
         alike=alike,
     )
-
-
-def entries(env: Env, policy: Policy, slot_key: Array, base: Int[Array, " B"], pool: int) -> Any:
-    """Initial (state, memory) of the `pool` episodes after `base`; with `pool` 0 one that stands for all."""
-    if pool == 0:
-        return jax.tree.map(lambda x: x[None], initial(env, policy, jax.random.key(0)))
-    ahead = jnp.arange(1, pool + 1, dtype=jnp.int32)
-    of_slot = jax.vmap(lambda k, j: initial(env, policy, episode_key(k, j)), in_axes=(None, 0))
-    return jax.vmap(lambda k, b: of_slot(k, b + ahead))(slot_key, base)  # [B, P, ...]
+    return refill(env, policy, batch)
 
 
 def refill(env: Env, policy: Policy, batch: Batch) -> Batch:
-    """Replace the whole pool by the initial states of each slot's next P episodes."""
+    """Make the initial states of each slot's next P episodes, as far as they are not there yet."""
     if batch.alike:
         return batch
-    pool = jax.tree.leaves(batch.fresh)[0].shape[1]
-    fresh = entries(env, policy, batch.slot_key, batch.episode, pool)
-    return dataclasses.replace(batch, fresh=fresh, base=batch.episode)
+    slots, pool = jax.tree.leaves(batch.fresh)[0].shape[:2]
+    ahead = jnp.arange(1, pool + 1, dtype=jnp.int32)
+    number = jnp.maximum(batch.made, batch.episode)[:, None] + ahead  # [B, P] episodes that may lack an entry
+    lacking = (number <= batch.episode[:, None] + pool).ravel()
+    group = min(GROUP, slots * pool)
+    todo = jnp.nonzero(lacking, size=slots * pool, fill_value=slots * pool)[0].astype(jnp.int32)
+    todo = jnp.pad(todo, (0, group), constant_values=slots * pool)
+    total = lacking.sum(dtype=jnp.int32)
+
+    def make_group(carry: tuple[Array, Any]) -> tuple[Array, Any]:
+        done, fresh = carry
+        which = jax.lax.dynamic_slice(todo, (done,), (group,))
+        slot, episode = which // pool, number.ravel()[which]  # beyond the end: slot B, whose entries are dropped
+        new = jax.vmap(lambda s, j: initial(env, policy, episode_key(batch.slot_key[s], j)))(slot, episode)
+        put = jax.tree.map(lambda x, n: x.at[slot, (episode - 1) % pool].set(n, mode="drop"), fresh, new)
+        return done + group, put
+
+    _, fresh = jax.lax.while_loop(lambda carry: carry[0] < total, make_group, (jnp.zeros((), jnp.int32), batch.fresh))
+    return dataclasses.replace(batch, fresh=fresh, made=batch.episode + pool)
 
 
 def restart(batch: Batch, done: Bool[Array, " B"]) -> Batch:
@@ -139,10 +154,9 @@ def restart(batch: Batch, done: Bool[Array, " B"]) -> Batch:
         put = jax.vmap(keep, in_axes=(0, None, 0))
     else:
         pool = jax.tree.leaves(batch.fresh)[0].shape[1]
-        wanted = episode - batch.base - 1
-        entry = jnp.clip(wanted, 0, pool - 1)
+        entry = (jnp.minimum(episode, batch.made) - 1) % pool
         state, memory = jax.tree.map(lambda x: jax.vmap(lambda row, e: row[e])(x, entry), batch.fresh)
-        reused = batch.restarts_reused + (done & (wanted >= pool))
+        reused = batch.restarts_reused + (done & (episode > batch.made))
         put = jax.vmap(keep)
     return dataclasses.replace(
         batch,

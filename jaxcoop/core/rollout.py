@@ -6,7 +6,7 @@ or which other episodes run.
 """
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache, partial
 from operator import attrgetter
 from typing import Any
@@ -19,6 +19,9 @@ from jaxtyping import Array, Bool, Float, Int
 from jaxcoop.core.env import Env
 from jaxcoop.core.policy import Policy, Turn
 from jaxcoop.core.registry import unknown
+
+GROUP = 64
+"""How many initial states are made at once."""
 
 
 @struct.dataclass
@@ -68,6 +71,20 @@ def streams_of(key: Array) -> Streams:
     return Streams(*(jax.random.fold_in(key, stream) for stream in range(len(dataclasses.fields(Streams)))))
 
 
+def initial(env: Env, policy: Policy, key: Array) -> tuple[Any, Any]:
+    """State and memory at the start of the episode with this key."""
+    streams = streams_of(key)
+    return env.reset(streams.start), policy.init(streams.memory)
+
+
+def in_groups(function: Callable[..., Any], *args: Any) -> Any:
+    """`function` mapped over the leading axis, at most `GROUP` entries at a time.
+
+    For initial states: generating a world takes far more memory than the world itself.
+    """
+    return jax.lax.map(lambda xs: function(*xs), args, batch_size=GROUP)
+
+
 def take_turn(
     env: Env, policy: Policy, streams: Streams, t: Int[Array, ""], state: Any, memory: Any
 ) -> tuple[Transition, Any]:
@@ -103,8 +120,22 @@ def play(
     `trace` names fields of `Transition` (dotted: `"turn.obs"`, `"nxt.table"`) to keep for every step; nothing
     is kept by default, so memory does not grow with the horizon.  Pure: use it under `jit` and `vmap`.
     """
-    streams = streams_of(episode_key(root, episode))
-    state, memory = env.reset(streams.start), policy.init(streams.memory)
+    key = episode_key(root, episode)
+    return play_from(env, policy, key, *initial(env, policy, key), returns=returns, trace=trace)
+
+
+def play_from(
+    env: Env,
+    policy: Policy,
+    key: Array,
+    state: Any,
+    memory: Any,
+    *,
+    returns: bool = False,
+    trace: tuple[str, ...] = (),
+) -> Episode:
+    """`play` from a state and memory that `initial` gave for the episode's key."""
+    streams = streams_of(key)
     total = jnp.zeros((env.num_agents if returns else 0,), jnp.float32)
     false = jnp.zeros((), jnp.bool_)
     fields = {name: attrgetter(name) for name in trace}
@@ -168,7 +199,9 @@ def rollout(
 def _rollout(
     env: Env, policy: Policy, root: Array, episodes: Int[Array, " B"], returns: bool, trace: tuple[str, ...]
 ) -> Episode:
-    return jax.vmap(lambda e: play(env, policy, root, e, returns=returns, trace=trace))(episodes)
+    keys = jax.vmap(lambda e: episode_key(root, e))(episodes)
+    state, memory = in_groups(lambda k: initial(env, policy, k), keys)
+    return jax.vmap(lambda k, s, m: play_from(env, policy, k, s, m, returns=returns, trace=trace))(keys, state, memory)
 
 
 def _numbers(episodes: Any) -> Int[Array, " B"]:
@@ -201,8 +234,7 @@ def _trace_fields(env: Env, policy: Policy) -> tuple[str, ...]:
 
     def one(key: Array) -> Transition:
         streams = streams_of(key)
-        state, memory = env.reset(streams.start), policy.init(streams.memory)
-        return take_turn(env, policy, streams, jnp.zeros((), jnp.int32), state, memory)[0]
+        return take_turn(env, policy, streams, jnp.zeros((), jnp.int32), *initial(env, policy, key))[0]
 
     def names(node: Any, prefix: str) -> list[str]:
         found = []

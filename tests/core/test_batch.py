@@ -1,5 +1,6 @@
 """Continuous play: restarts, pools and their counters."""
 
+import dataclasses
 from functools import cache, partial
 
 import core_toys as toys
@@ -8,8 +9,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxcoop.core import play
+from jaxcoop.core import episode_key, play
 from jaxcoop.core.batch import advance, refill, start, starts_alike, totals
+from jaxcoop.core.rollout import streams_of
 
 ROOT = jax.random.key(7, impl="threefry2x32")
 POLICY = toys.Counting()
@@ -219,3 +221,29 @@ def test_steps_that_end_inside_a_round_are_refused():
 def test_a_pool_without_entries_is_refused():
     with pytest.raises(ValueError, match="pool 0: must be 1 or more"):
         start(toys.Walk(), POLICY, ROOT, jnp.arange(2), pool=0)
+
+
+def test_a_refill_makes_the_entries_that_were_used_and_no_others():
+    env = toys.Walk()
+    batch = jit_start(env, POLICY, ROOT, jnp.arange(16), pool=3)
+    batch, _ = jit_advance(env, POLICY, batch, 4)
+    marked = dataclasses.replace(batch, fresh=jax.tree.map(jnp.zeros_like, batch.fresh))
+    refilled = jit_refill(env, POLICY, marked).fresh[0].place
+    entry = (np.asarray(batch.episode)[:, None] + np.arange(3)) % 3  # of the next episodes, the furthest one last
+    made = np.take_along_axis(np.asarray(refilled), entry, 1) != 0
+    used = np.asarray(batch.episode)[:, None] > 2 - np.arange(3)
+    np.testing.assert_array_equal(made, used)
+    assert used.any() and not used.all()
+
+
+@pytest.mark.parametrize("slots", [1, 5, 63, 64, 65, 200])
+def test_pools_of_every_number_of_slots_hold_the_starts_of_their_own_episodes(slots):
+    env = toys.Walk()
+    batch = jit_start(env, POLICY, ROOT, jnp.arange(slots), pool=2)
+    batch, _ = jit_advance(env, POLICY, batch, 6)
+    batch = jit_refill(env, POLICY, batch)
+    for slot in {0, slots // 2, slots - 1}:
+        for ahead in (1, 2):
+            episode = int(batch.episode[slot]) + ahead
+            key = streams_of(episode_key(batch.slot_key[slot], episode)).start
+            assert batch.fresh[0].place[slot, (episode - 1) % 2] == env.reset(key).place
