@@ -24,6 +24,7 @@ class PolicySpec:
     name: str
     summary: str  # one line
     factory: Callable[[Env], Policy]
+    default: bool = False  # plays where nobody is named
 
 
 RANDOM = (
@@ -66,6 +67,11 @@ def register_policy(spec: PolicySpec, env_name: str | None = None) -> None:
 def list_policies(env_name: str) -> dict[str, str]:
     """Names of the policies that can play the environment, each with a line that describes it."""
     return {name: spec.summary for name, spec in sorted(known_policies(env_name).items())}
+
+
+def default_policy(env_name: str) -> str:
+    """Name of the policy that plays an environment when nobody is named: the one marked so, else `random_any`."""
+    return next((spec.name for spec in known_policies(env_name).values() if spec.default), RANDOM[0].name)
 
 
 def make_policy(name: str, env: Env) -> Policy:

@@ -12,6 +12,7 @@ SPEC = EnvSpec(
     presets=PRESETS,
     results=RESULTS,
     origin="DPBench (dpbench 0.2)",
+    renderer="jaxcoop.envs.dining.render",
 )
 
 __all__ = ["SPEC", "Dining"]

@@ -6,11 +6,12 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from jaxcoop.agents.llm.registry import can_talk, language_agents
-from jaxcoop.agents.registry import list_policies
+from jaxcoop.agents.registry import default_policy, list_policies
 from jaxcoop.cli.arguments import UsageError, check_preset, parse, take_option
 from jaxcoop.cli.checks import check_language, refuse_language_options, say_notes
 from jaxcoop.cli.progress import progress
 from jaxcoop.core.registry import EnvSpec, get_spec, list_envs, make
+from jaxcoop.report.films import check_films, film_episodes
 from jaxcoop.report.html import write_report
 from jaxcoop.report.tables import cell_table
 from jaxcoop.runs.cell import LANGUAGE, Cell, Finished, run_cell
@@ -23,12 +24,13 @@ POLICY_EPISODES, LANGUAGE_EPISODES = 1000, 30
 class RunOptions:
     """How the run is made."""
 
-    agent: str | None = None  # who plays; see jaxcoop list ENV.  Default: random_any, or llm when --model is given
+    agent: str | None = None  # see jaxcoop list ENV.  Default: the scripted team or random_any; with --model: llm
     episodes: int | None = None  # default: 1000 with policies, 30 with a language model
     seed: int = 0  # episode e of seed s is always the same, whatever --chunk and --episodes are
     out: Path | None = None  # run folder; default: runs/ENV-PRESET-AGENT-DIGEST
     force: bool = False  # begin anew; the earlier run is kept as FOLDER.old-N, its recorded answers are used again
     chunk: int | None = None  # episodes at a time; default: what fits into memory
+    gif: int = 0  # draw the first N episodes into figures/, each as an animation and a picture of its end
     trace: tuple[str, ...] = ()  # fields of every step to keep, e.g. actions nxt.table turn.obs
 
 
@@ -51,6 +53,7 @@ def main(arguments: list[str]) -> None:
         description=f"{spec.summary}. --preset PRESET starts from named options (jaxcoop list {spec.name}).",
     )
     cell = make_cell(spec, preset, options)
+    check_films(cell, options.run.gif)
     check_language(cell, options.run.out or cell.folder(), force=options.run.force)
     finished = run_cell(
         cell,
@@ -60,6 +63,10 @@ def main(arguments: list[str]) -> None:
         chunk=options.run.chunk,
         watch=lambda total, done: progress(total, done),
     )
+    if options.run.gif:
+        with progress(options.run.gif, 0) as watcher:
+            for _ in film_episodes(cell, finished.path, options.run.gif):
+                watcher.advance(1)
     show(cell, finished)
 
 
@@ -83,7 +90,7 @@ def make_cell(spec: EnvSpec, preset: str | None, options: Any) -> Cell:
     """The cell that the options describe."""
     run, model = options.run, getattr(options, "llm", None)
     named = model is not None and model.model is not None
-    agent = run.agent or (LANGUAGE if named else "random_any")
+    agent = run.agent or (LANGUAGE if named else default_policy(spec.name))
     if named and agent != LANGUAGE:
         raise UsageError(f"--model is for --agent {LANGUAGE}, not for --agent {agent}; leave one of them out")
     if agent == LANGUAGE and not can_talk(spec.name):

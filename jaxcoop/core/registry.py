@@ -27,6 +27,7 @@ class EnvSpec:
     presets: Mapping[str, Mapping[str, Any]] = dataclasses.field(default_factory=lambda: MappingProxyType({}))
     origin: str = ""  # the published rules it follows
     results: Results | None = None  # how outcomes are counted; None: every number of the outcome
+    renderer: str = ""  # module with `frame(env, state) -> uint8[height, width, 3]`, imported when needed; "": none
 
     def options(self) -> dict[str, Any]:
         """Option names with their defaults."""
