@@ -22,10 +22,11 @@ import jax.numpy as jnp
 from jaxtyping import Array, Int
 
 from jaxcoop.core import Env, Policy
-from jaxcoop.core.batch import Batch, advance, refill, start, totals
+from jaxcoop.core.batch import Batch, advance, refill, start, starts_alike, totals
 from jaxcoop.core.env import state_bytes
+from jaxcoop.core.rollout import GROUP, in_groups, initial
 
-VERSIONS_OF = ("jaxcoop", "jax", "jaxlib", "numpy", "dpbench")
+VERSIONS_OF = ("jaxcoop", "jax", "jaxlib", "numpy", "dpbench", "craftax")
 
 T = TypeVar("T")
 
@@ -93,7 +94,8 @@ class Rollouts:
 
     Lowering and compiling are timed apart.  The number of steps of a run is chosen so that it lasts about
     `run_s` seconds.  `chunk`: steps between two refills of the pool of `pool` initial states (made inside the
-    program, their cost counts); rounded up to a multiple of `env.end_every`.
+    program, their cost counts); rounded up to a multiple of `env.end_every`.  Without `fresh` the pool is never
+    refilled: episodes start again from states that were made before, and steps alone are timed.
     """
 
     def __init__(
@@ -106,6 +108,7 @@ class Rollouts:
         chunk: int = 64,
         pool: int = 4,
         seed: int = 0,
+        fresh: bool = True,
     ) -> None:
         if batch < 1:
             raise ValueError(f"batch {batch}: must be 1 or more")
@@ -116,7 +119,7 @@ class Rollouts:
 
         def play_chunks(batch: Batch, chunks: Int[Array, ""]) -> Batch:
             def one(_: Array, batch: Batch) -> Batch:
-                return advance(env, policy, refill(env, policy, batch), self.chunk)[0]
+                return advance(env, policy, refill(env, policy, batch) if fresh else batch, self.chunk)[0]
 
             return jax.lax.fori_loop(0, chunks, one, batch)
 
@@ -155,6 +158,21 @@ class Rollouts:
             "mean_length": counts["steps_finished"] / max(counts["episodes"], 1),
             "reused_share": counts["reused"] / max(counts["episodes"], 1),
         }
+
+
+def start_cost(env: Env, policy: Policy, repeats: int = 3) -> float | None:
+    """CPU-seconds of making one initial state, many at a time; None if all starts are alike."""
+    if starts_alike(env, policy):
+        return None
+    keys = jax.random.split(jax.random.key(0), 2 * GROUP)
+    make = jax.jit(lambda keys: in_groups(lambda key: initial(env, policy, key), keys))
+    jax.block_until_ready(make(keys))
+    costs = []
+    for _ in range(repeats):
+        cpu = time.process_time()
+        jax.block_until_ready(make(keys))
+        costs.append((time.process_time() - cpu) / len(keys))
+    return median(costs)
 
 
 def program_bytes(program: Any) -> int | None:

@@ -1,4 +1,4 @@
-"""Random rollouts per second: by batch size, by team size, beside `null` and beside the reference package.
+"""Random rollouts per second: by batch size, by team size, beside `null` and beside other implementations.
 
 Every program is continuous play with uniform random actions (`core.batch`), compiled whole.
 """
@@ -9,7 +9,7 @@ from typing import Any
 
 from jaxcoop.agents.random import RandomPolicy
 from jaxcoop.benchmarks import harness
-from jaxcoop.benchmarks.peers import reference_of
+from jaxcoop.benchmarks.peers import peers_of, recorded_of
 from jaxcoop.core import Env, make
 
 BATCHES = (1, 64, 1024, 8192, 65536)
@@ -47,35 +47,43 @@ def throughput(
     run_s: float = 0.5,
     chunk: int = 64,
     pool: int = 4,
+    fresh: bool = True,
     peers: bool = False,
     options: dict[str, Any] | None = None,
 ) -> dict[str, Any]:
     """Speed of an environment at each batch size.
 
     Each row also has `share_of_null`: steps per CPU-second as a part of those of `null` with the same team at
-    the same batch; with `peers`, `times_reference`: as a multiple of the reference package's bare step, whose
-    own rate is `reference`.  Programs of a row run in turns, `repeats` times.
+    the same batch; with `peers`, for each of those listed there, `times_<peer>`: as a multiple of that peer,
+    whose own rate is `<peer>`.  `recorded`: a landmark from another machine, where there is one, and
+    `times_recorded` the rate as a multiple of it.  `start_cpu_us`: cost of one initial state; with `fresh` the
+    rates include it, without they are of steps alone.  Programs of a row run in turns, `repeats` times.
     """
     env = make(name, preset, **(options or {}))
-    reference = reference_of(env, run_s) if peers else None
+    others = peers_of(env, run_s) if peers else {}
     result: dict[str, Any] = {
         "env": repr(env),
         "version": env.version,
         "machine": harness.machine(),
+        "peers": list(others),
+        "fresh": fresh,
         "rows": [],
     }
+    if (seconds := harness.start_cost(env, RandomPolicy())) is not None:
+        result["start_cpu_us"] = 1e6 * seconds
+    if (recorded := recorded_of(env)) is not None:
+        result["recorded"] = dataclasses.asdict(recorded)
     for batch in harness.track(batches, f"throughput of {name}"):
-        ours = harness.Rollouts(env, RandomPolicy(), batch, run_s=run_s, chunk=chunk, pool=pool)
+        ours = harness.Rollouts(env, RandomPolicy(), batch, run_s=run_s, chunk=chunk, pool=pool, fresh=fresh)
         null = harness.Rollouts(twin(env), RandomPolicy(), batch, run_s=run_s, chunk=chunk, pool=pool)
-        programs: dict[str, harness.Timed] = {"ours": ours, "null": null}
-        if reference is not None:
-            programs["reference"] = reference
-        runs = harness.in_turns(programs, repeats)
+        runs = harness.in_turns({"ours": ours, "null": null, **others}, repeats)
         row = row_of(env, ours, runs["ours"])
         row["share_of_null"] = harness.median_ratio(runs["ours"], runs["null"])
-        if reference is not None:
-            row["times_reference"] = harness.median_ratio(runs["ours"], runs["reference"])
-            result["reference"] = dataclasses.asdict(harness.rate_of(runs["reference"]))
+        if recorded is not None:
+            row["times_recorded"] = row["steps_per_cpu_s"] / recorded.steps_per_cpu_s
+        for peer in others:
+            row[f"times_{peer}"] = harness.median_ratio(runs["ours"], runs[peer])
+            result[peer] = dataclasses.asdict(harness.rate_of(runs[peer]))
         result["rows"].append(row)
     result["load_after"] = harness.machine()["load"]
     return result
@@ -91,6 +99,7 @@ def scaling(
     run_s: float = 0.5,
     chunk: int = 64,
     pool: int = 4,
+    fresh: bool = True,
     options: dict[str, Any] | None = None,
 ) -> dict[str, Any]:
     """Cost per agent step by team size, with team size times batch held constant.
@@ -101,7 +110,13 @@ def scaling(
     envs = [harness.with_team(make(name, preset, **(options or {})), team) for team in teams]
     programs = {
         str(env.num_agents): harness.Rollouts(
-            env, RandomPolicy(), max(1, agents_in_play // env.num_agents), run_s=run_s, chunk=chunk, pool=pool
+            env,
+            RandomPolicy(),
+            max(1, agents_in_play // env.num_agents),
+            run_s=run_s,
+            chunk=chunk,
+            pool=pool,
+            fresh=fresh,
         )
         for env in harness.track(envs, f"team sizes of {name}")
     }

@@ -1,5 +1,6 @@
 """`jaxcoop bench`: measure throughput, team sizes and planner calls; print tables, keep JSON."""
 
+import contextlib
 import dataclasses
 import json
 import math
@@ -9,11 +10,14 @@ from pathlib import Path
 from typing import Any
 
 from jaxcoop.cli.arguments import UsageError, check_preset, parse
+from jaxcoop.core.env import Env
 from jaxcoop.core.registry import get_spec, make, unknown
 from jaxcoop.report.tables import table
 from jaxcoop.runs.files import atomic_write, reason
 
 KINDS = ("throughput", "callback")
+TEAMS = (5, 50, 500, 5000, 50_000)
+"""Team sizes that are measured unless others are asked for, as far as the environment allows them."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -23,10 +27,13 @@ class ThroughputOptions:
     env: str = "dining"  # environment
     preset: str | None = None  # of the environment
     batches: tuple[int, ...] = (1, 64, 1024, 8192, 65536)  # episodes at a time
-    teams: tuple[int, ...] = (5, 50, 500, 5000, 50_000)  # team sizes, team times batch held constant; none: 0
+    teams: tuple[int, ...] | None = None  # team sizes; none: 0; default: of 5 50 500 5000 50000 those allowed
+    agents_in_play: int = 500_000  # team size times batch in the table of team sizes
+    pool: int = 4  # prepared starts of each episode slot
+    fresh: bool = True  # every episode has a start of its own, whose cost counts; --no-fresh: steps alone are timed
     repeats: int = 5  # runs of each program; medians are shown
     run_s: float = 0.5  # length of a run in seconds
-    peers: bool = False  # also measure the reference package: pip install 'jaxcoop[peers]'
+    peers: bool = False  # also measure other implementations: pip install 'jaxcoop[peers]'
     json: Path | None = None  # write everything measured to this file
 
 
@@ -71,28 +78,49 @@ def _check(**values: float | Sequence[float]) -> None:
 
 def _throughput(options: ThroughputOptions) -> None:
     from jaxcoop.benchmarks.harness import with_team
+    from jaxcoop.benchmarks.peers import PEERS
     from jaxcoop.benchmarks.throughput import scaling, throughput
 
-    _check(batches=options.batches, repeats=options.repeats, run_s=options.run_s)
+    _check(batches=options.batches, repeats=options.repeats, run_s=options.run_s, pool=options.pool)
+    _check(agents_in_play=options.agents_in_play)
     check_preset(get_spec(options.env), options.preset)
-    env, teams = make(options.env, options.preset), [team for team in options.teams if team]
+    env = make(options.env, options.preset)
+    teams = _allowed(env) if options.teams is None else [team for team in options.teams if team]
     for team in teams:
         with_team(env, team)
     _check_target(options.json)
-    common: dict[str, Any] = {"repeats": options.repeats, "run_s": options.run_s}
+    common: dict[str, Any] = {name: getattr(options, name) for name in ("repeats", "run_s", "pool", "fresh")}
     rates = throughput(options.env, options.preset, batches=options.batches, peers=options.peers, **common)
     result = {"throughput": rates}
     _keep(options.json, result)
     _show_machine(rates["machine"])
     table(f"Random rollouts, {rates['env']}", *_columns(rates["rows"], _THROUGHPUT)).print()
-    if "reference" in rates:
-        print(f"reference package: {rates['reference']['steps_per_cpu_s']:,.0f} bare steps per CPU-second")
+    for name in rates["peers"]:
+        peer = PEERS[env.name][name]
+        print(f"{peer.label}: {rates[name]['steps_per_cpu_s']:,.0f} {peer.unit} per CPU-second")
+    if "start_cpu_us" in rates:
+        how = "counted above" if rates["fresh"] else "not counted above"
+        print(f"a fresh start: {rates['start_cpu_us']:,.1f} µs of CPU, {how}")
+    if recorded := rates.get("recorded"):
+        print(f"elsewhere: {recorded['steps_per_cpu_s']:,.0f} steps per CPU-second, {recorded['source']}")
     if teams:
+        common["agents_in_play"] = options.agents_in_play
         sizes = result["scaling"] = scaling(options.env, options.preset, teams=teams, **common)
         _keep(options.json, result)
         print()
         table("Cost by team size", *_columns(sizes["rows"], _SCALING)).print()
     _show_target(options.json)
+
+
+def _allowed(env: Env) -> list[int]:
+    """Those of `TEAMS` that the environment allows."""
+    from jaxcoop.benchmarks.harness import with_team
+
+    allowed = []
+    for team in TEAMS:
+        with contextlib.suppress(ValueError):
+            allowed.append(with_team(env, team).num_agents)
+    return allowed
 
 
 def _callback(options: CallbackOptions) -> None:
@@ -119,6 +147,9 @@ _THROUGHPUT = {
     "CPU µs/step": "cpu_us_per_step",
     "of null": "share_of_null",
     "x reference": "times_reference",
+    "x plain": "times_plain",
+    "x craftax": "times_craftax",
+    "x recorded": "times_recorded",
     "compile s": "compile_s",
     "state B": "state_bytes",
     "program MB": "program_bytes",

@@ -1,13 +1,10 @@
 """The measurements measure what they say."""
 
-import sys
-
 import jax
 import pytest
 
 from jaxcoop.agents.random import RandomPolicy
 from jaxcoop.benchmarks import harness
-from jaxcoop.benchmarks.peers import PREPARED, reference_of
 from jaxcoop.benchmarks.throughput import scaling, throughput
 from jaxcoop.core import make
 from jaxcoop.core.batch import totals
@@ -97,24 +94,3 @@ def test_team_sizes_hold_the_agents_in_play_constant():
     result = scaling("null", teams=(2, 8), agents_in_play=16, repeats=1, run_s=0.001)
     assert [(row["agents"], row["batch"]) for row in result["rows"]] == [(2, 8), (8, 2)]
     assert result["rows"][0]["relative_cost"] == 1.0
-
-
-def test_a_missing_reference_package_is_one_line_with_the_fix(monkeypatch):
-    monkeypatch.setitem(sys.modules, "dpbench", None)
-    with pytest.raises(ImportError, match=r"^the reference package dpbench .*pip install 'jaxcoop\[peers\]'$"):
-        throughput("dining", peers=True)
-
-
-def test_an_environment_without_a_reference_says_so():
-    with pytest.raises(ValueError, match="null has no reference package"):
-        reference_of(make("null"), 0.1)
-
-
-@pytest.mark.peers
-@pytest.mark.parametrize("mode", ["simultaneous", "sequential"])
-def test_the_reference_counts_our_steps(mode):
-    pytest.importorskip("dpbench")
-    env = make("dining", mode=mode, max_timesteps=10)
-    run = reference_of(env, 0.001).run()
-    assert run.steps % (PREPARED // 5 * env.end_every) == 0
-    assert run.steps > 0
