@@ -14,15 +14,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 from jaxtyping import UInt8
 
+from jaxcoop.core.pictures import INK, PAPER, Color, typeface
 from jaxcoop.envs.dining.types import State, to_seats
 
 if TYPE_CHECKING:
     from PIL.ImageDraw import ImageDraw
-    from PIL.ImageFont import FreeTypeFont, ImageFont
 
     from jaxcoop.envs.dining.env import Dining
 
-Color = tuple[int, int, int]
 Point = tuple[float, float]
 
 HEADER = 44
@@ -33,7 +32,7 @@ MIN_WIDTH = 420
 LABEL_CELL = 14
 """Philosophers drawn smaller than this carry no id, and no meals beside them."""
 
-_INK, _PAPER, _RED, _GREY = (34, 34, 34), (255, 255, 255), (176, 32, 44), (96, 96, 96)
+_RED, _GREY = (176, 32, 44), (96, 96, 96)
 _TABLE, _TABLE_EDGE, _FREE = (228, 205, 168), (176, 142, 96), (160, 128, 88)
 _HUNGRY: tuple[Color, ...] = ((250, 250, 248), (240, 228, 66), (230, 159, 0))  # by number of forks
 _EATING = (0, 158, 115)
@@ -58,7 +57,7 @@ def frame(env: "Dining", state: State, *, cell: int | None = None) -> UInt8[np.n
             f"philosophers {n:,} at {cell} pixels: the picture would be {side(n, cell):,} pixels wide; "
             f"must be at most {MAX_PIXELS:,}"
         )
-    picture = np.full((HEADER + side(n, cell), max(side(n, cell), MIN_WIDTH), 3), _PAPER, np.uint8)
+    picture = np.full((HEADER + side(n, cell), max(side(n, cell), MIN_WIDTH), 3), PAPER, np.uint8)
     left = (picture.shape[1] - side(n, cell)) // 2
     picture[HEADER:, left : left + side(n, cell)] = _circle(state, cell)
     picture[:HEADER] = _header(picture.shape[1], *_numbers(env, state))
@@ -80,7 +79,7 @@ def _circle(state: State, cell: int) -> UInt8[np.ndarray, "side side 3"]:
     seats = to_seats(state.table)
     n = len(seats.meals)
     size, radius = side(n, cell), _radius(n, cell)
-    image = Image.new("RGB", (size * _SMOOTH, size * _SMOOTH), _PAPER)
+    image = Image.new("RGB", (size * _SMOOTH, size * _SMOOTH), PAPER)
     draw = ImageDraw.Draw(image)
     middle = size * _SMOOTH / 2
 
@@ -96,21 +95,21 @@ def _circle(state: State, cell: int) -> UInt8[np.ndarray, "side side 3"]:
     for fork, holder in enumerate(seats.fork.tolist()):
         # Halfway to the left of philosopher `fork`; in a hand it moves toward its holder, who sits on either side.
         shift = -0.5 if holder < 0 else -0.3 if holder == fork else -0.7
-        color = _FREE if holder < 0 else _INK
+        color = _FREE if holder < 0 else INK
         _draw_fork(draw, at(fork + shift, radius - 0.95 * cell), at(fork + shift, radius - 0.1 * cell), cell, color)
     hands = seats.left.astype(int) + seats.right.astype(int)
     for i in range(n):
         color = _EATING if seats.eating[i] else _HUNGRY[hands[i]]
-        disc(at(i, radius), cell / 2, color, _INK, max(0.5, 0.04 * cell))
+        disc(at(i, radius), cell / 2, color, INK, max(0.5, 0.04 * cell))
     image = image.reduce(_SMOOTH)
     if cell >= LABEL_CELL:
         draw = ImageDraw.Draw(image)
         for i in range(n):
             x, y = at(i, radius)
-            ink = _PAPER if seats.eating[i] else _INK
-            draw.text((x / _SMOOTH, y / _SMOOTH), str(i), ink, _font(max(8, round(0.42 * cell))), anchor="mm")
+            ink = PAPER if seats.eating[i] else INK
+            draw.text((x / _SMOOTH, y / _SMOOTH), str(i), ink, typeface(max(8, round(0.42 * cell))), anchor="mm")
             x, y = at(i, radius + 0.9 * cell)
-            font = _font(max(8, round(0.34 * cell)))
+            font = typeface(max(8, round(0.34 * cell)))
             draw.text((x / _SMOOTH, y / _SMOOTH), str(seats.meals[i]), _GREY, font, anchor="mm")
     return np.asarray(image)
 
@@ -140,15 +139,8 @@ def _numbers(env: "Dining", state: State) -> tuple[str, str]:
 def _header(width: int, numbers: str, warning: str) -> UInt8[np.ndarray, "height width 3"]:
     from PIL import Image, ImageDraw
 
-    image = Image.new("RGB", (width, HEADER), _PAPER)
+    image = Image.new("RGB", (width, HEADER), PAPER)
     draw = ImageDraw.Draw(image)
-    draw.text((12, 10), numbers, _INK, _font(18))
-    draw.text((width - 12, 10), warning, _RED, _font(18), anchor="ra")
+    draw.text((12, 10), numbers, INK, typeface(18))
+    draw.text((width - 12, 10), warning, _RED, typeface(18), anchor="ra")
     return np.asarray(image)
-
-
-@lru_cache(maxsize=32)
-def _font(size: int) -> "FreeTypeFont | ImageFont":
-    from PIL import ImageFont
-
-    return ImageFont.load_default(size=size)
