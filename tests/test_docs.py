@@ -27,10 +27,10 @@ from jaxcoop.runs.evaluate import cell_row
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 DINING, PLANNING, RUNS = (
-    ROOT / "docs" / name for name in ("environments/dining.md", "concepts/planning.md", "concepts/runs.md")
+    ROOT / "docs" / name for name in ("envs/dining.md", "concepts/planning.md", "concepts/runs.md")
 )
 FENCE = re.compile(r"^```(\w*)[^\n]*\n(.*?)^```", re.MULTILINE | re.DOTALL)
-SECTION = r"[1-9]\d?(?:\.\d)?"
+SECTION = r"(?:[1-9]\d?(?:\.\d)?|A\.\d)"
 SECTIONS = rf"{SECTION}(?:-\d)?(?:(?:, and |, | and | to ){SECTION})*"
 
 
@@ -115,13 +115,24 @@ def cited_text(path):
     return [" ".join(text.split()) for text in texts]
 
 
-def citing_dining():
-    """Modules whose numbers in comments mean sections of the dining page."""
-    folders = ("envs/dining", "agents/scripted/dining", "jaxcoop/report", "tests/golden", "tests/envs")
-    paths = {path for folder in folders for path in (ROOT / folder).glob("*.py")}
-    for folder in ("envs", "agents", "jaxcoop/runs", "benchmarks", "tests"):
-        paths |= {path for path in (ROOT / folder).rglob("*.py") if "docs/environments/dining.md" in path.read_text()}
-    return sorted(paths - {Path(__file__)})
+def pages_of(path):
+    """Pages of environments whose sections the numbers in a module's comments mean."""
+    named = {name for name in jaxcoop.list_envs() if f"docs/envs/{name}.md" in path.read_text()}
+    named |= {name for name in jaxcoop.list_envs() if path.parent.name == name or path.name.startswith(f"test_{name}_")}
+    if not named and path.parent.name in ("report", "golden"):
+        named = {"dining"}
+    return [ROOT / "docs" / "envs" / f"{name}.md" for name in sorted(named)]
+
+
+def citing():
+    """Modules whose comments cite sections of pages of environments."""
+    folders = ("envs", "agents", "jaxcoop/runs", "jaxcoop/report", "benchmarks", "tests")
+    paths = sorted({path for folder in folders for path in sources_of(folder)})
+    return [path for path in paths if pages_of(path)]
+
+
+def sources_of(folder):
+    return [path for path in (ROOT / folder).rglob("*.py") if path != Path(__file__)]
 
 
 def cited_sections(text):
@@ -130,7 +141,7 @@ def cited_sections(text):
         rf"^({SECTIONS})(?:, points? [\d and]+)?: ",
         rf"\(({SECTIONS})(?:, points? [\d and]+)?[);]",
         rf"[Ss]ections? ({SECTIONS})",
-        rf"({SECTIONS}) of docs/environments/dining\.md",
+        rf"({SECTIONS}) of docs/envs/\w+\.md",
     )
     groups = [match[1] for pattern in patterns for match in re.finditer(pattern, text)]
     return {number for group in groups for number in re.findall(SECTION, re.sub(r"-\d", "", group))}
@@ -193,15 +204,14 @@ def test_pages_that_code_names_exist():
     assert {name for name in named if not (ROOT / name).exists()} == set()
 
 
-def sources_of(folder):
-    return [path for path in (ROOT / folder).rglob("*.py") if path != Path(__file__)]
-
-
-@pytest.mark.parametrize("path", citing_dining(), ids=short)
-def test_sections_that_code_cites_are_on_the_dining_page(path):
+@pytest.mark.parametrize("path", citing(), ids=short)
+def test_sections_that_code_cites_are_on_the_page_of_its_environment(path):
     texts = cited_text(path)
     cited = set().union(*map(cited_sections, texts))
-    assert cited <= numbered(DINING)
+    pages = pages_of(path)
+    assert cited <= set().union(*map(numbered, pages))
+    if DINING not in pages:
+        return
     points = {int(n) for text in texts for n in re.findall(r"14, points? (\d+)", text)}
     assert points <= set(points_of_section_14())
 
@@ -245,7 +255,7 @@ def test_an_invented_section_is_noticed():
 
 @pytest.mark.parametrize("name", jaxcoop.list_envs())
 def test_every_environment_has_a_page_with_its_options_and_version(name):
-    page = (ROOT / "docs" / "environments" / f"{name}.md").read_text()
+    page = (ROOT / "docs" / "envs" / f"{name}.md").read_text()
     missing = [option for option in registry.get_spec(name).options() if f"`{option}`" not in page]
     assert missing == []
     version = jaxcoop.make(name).version

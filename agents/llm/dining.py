@@ -1,6 +1,6 @@
 """Language models at the dining table: rows of the dialogue -> prompts -> replies -> answer words.
 
-Axes: R rows, one for each philosopher that is asked.  Host side; source: 8 to 11 of docs/environments/dining.md.
+Axes: R rows, one for each philosopher that is asked.  Host side; source: 8 to 11 of docs/envs/dining.md.
 """
 
 import dataclasses

@@ -1,6 +1,6 @@
 """Events of language-model runs at the dining table: one row for each answer.
 
-Axes: D decisions.  Host side, numpy; source: 7.5 and 12 of docs/environments/dining.md.
+Axes: D decisions.  Host side, numpy; source: 7.5 and 12 of docs/envs/dining.md.
 """
 
 from collections.abc import Iterator

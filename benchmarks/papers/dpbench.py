@@ -1,7 +1,7 @@
 """What DPBench published: its cells, who of ours stands for whom, and what is reproduced to the last episode.
 
 Axes: N philosophers, K that act in one step, T timesteps or turns.  Source: sections 13 to 16 of the DPBench
-behaviour notes, docs/environments/dining.md.
+behaviour notes, docs/envs/dining.md.
 """
 
 import json

@@ -1,6 +1,6 @@
 """The DPBench condition matrix as cells to run: who plays, under which conditions, with which seeds, where.
 
-Source: section 13 of the DPBench behaviour notes, docs/environments/dining.md.
+Source: section 13 of the DPBench behaviour notes, docs/envs/dining.md.
 """
 
 import dataclasses

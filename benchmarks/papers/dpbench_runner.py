@@ -1,7 +1,7 @@
 """DPBench's own interface on this engine: a model function in, cell metrics and log lines out.
 
 For code written against the reference package: same arguments, same metrics, same log records (7, 12 and 17 of
-docs/environments/dining.md), all episodes at once.
+docs/envs/dining.md), all episodes at once.
 """
 
 from collections.abc import Callable

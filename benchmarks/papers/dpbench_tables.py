@@ -1,7 +1,7 @@
 """The tables of the DPBench study: own cells, and the published ones beside them.
 
 Rows are those of `dpbench_matrix.finished_row`.  Source: sections 12, 13 and 17 of the DPBench behaviour
-notes, docs/environments/dining.md.
+notes, docs/envs/dining.md.
 """
 
 import math

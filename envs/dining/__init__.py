@@ -1,4 +1,4 @@
-"""DPBench: dining philosophers under simultaneous or sequential action (docs/environments/dining.md)."""
+"""DPBench: dining philosophers under simultaneous or sequential action (docs/envs/dining.md)."""
 
 from jaxcoop.core.registry import EnvSpec
 from jaxcoop.envs.dining.env import Dining

@@ -1,7 +1,7 @@
 """Rows of the results table: one per cell, that is, one model under one condition.
 
 A row is made from the metrics of a cell or from its log file; condition names of every release are
-understood. Source: sections 7, 12 and 17 of the DPBench behaviour notes, docs/environments/dining.md.
+understood. Source: sections 7, 12 and 17 of the DPBench behaviour notes, docs/envs/dining.md.
 """
 
 import re

@@ -2,7 +2,7 @@
 
 Axes: E episodes, N philosophers.  Everything here is host-side numpy on finished episodes; a column of a
 million episodes is one vectorised call.  Source: section 12 of the DPBench behaviour notes,
-docs/environments/dining.md.
+docs/envs/dining.md.
 """
 
 from collections.abc import Iterable, Mapping, Sequence

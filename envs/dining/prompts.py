@@ -1,7 +1,7 @@
 """Prompt templates of the dining table: five strategies, messages, discussion, and the two reply forms.
 
 The wording is jaxcoop's own; what each text says follows sections 10 and 11 of the DPBench behaviour notes,
-docs/environments/dining.md.  Templates are Python format strings, so a literal brace is written twice.
+docs/envs/dining.md.  Templates are Python format strings, so a literal brace is written twice.
 """
 
 from dataclasses import dataclass

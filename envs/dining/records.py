@@ -1,7 +1,7 @@
 """Records of the reference's runner: which decisions it counts, and its log file.
 
 Axes: K decisions asked (T·N simultaneous, one per turn sequential), N philosophers.  Source: sections 7.5 and
-17 of the DPBench behaviour notes, docs/environments/dining.md.  Tables here name a fork's holder by id (-1:
+17 of the DPBench behaviour notes, docs/envs/dining.md.  Tables here name a fork's holder by id (-1:
 free).
 """
 

@@ -2,7 +2,7 @@
 
 Text is the default form, with the reference's exact (and forgiving) rules; `reply_format="json"` is the
 option.  In both, a reply without a usable action is WAIT, and `Parsed.found` tells the caller to count it as
-malformed. Source: section 9 of the DPBench behaviour notes, docs/environments/dining.md.
+malformed. Source: section 9 of the DPBench behaviour notes, docs/envs/dining.md.
 
 Every pattern is linear in the text: white space is matched possessively (`*+`) and each lazy stretch stops at
 the first character that can end it, so no reply can make the parser backtrack.

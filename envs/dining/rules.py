@@ -1,6 +1,6 @@
 """DPBench dining table: the rules, as pure functions of the table.
 
-Axes: N philosophers (= forks), W words of 32 of them.  Section numbers are those of docs/environments/dining.md.
+Axes: N philosophers (= forks), W words of 32 of them.  Section numbers are those of docs/envs/dining.md.
 All but the meal counts is computed on sets of philosophers, 32 at a time (`core.bits`).  A timestep of all
 philosophers costs O(N), the turn of one O(1).
 """

@@ -12,7 +12,7 @@ A row describes one call.  Its keys:
   (optional);
 - `kind`: "action" (default) or "discussion", the latter with `round` (1..) and `rounds`.
 
-Source: sections 8, 10 and 11 of the DPBench behaviour notes, docs/environments/dining.md.
+Source: sections 8, 10 and 11 of the DPBench behaviour notes, docs/envs/dining.md.
 """
 
 from collections.abc import Mapping, Sequence

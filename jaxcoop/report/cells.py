@@ -3,7 +3,7 @@
 A cell is one agent under one condition.  Cells come from own runs (short names) and from the metrics of the
 reference implementation and its releases (`avg_throughput`, `deadlock_ci_low`, ...); tables and figures read
 short names only. Source of the metrics: section 12 of the DPBench behaviour notes,
-docs/environments/dining.md.
+docs/envs/dining.md.
 """
 
 from collections.abc import Iterable, Mapping

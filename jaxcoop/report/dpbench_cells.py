@@ -1,6 +1,6 @@
 """Which rows are the cells that the figures of the dining-philosophers study compare, and what to say of them.
 
-Source: section 13 of the DPBench behaviour notes, docs/environments/dining.md.
+Source: section 13 of the DPBench behaviour notes, docs/envs/dining.md.
 """
 
 from collections.abc import Iterable, Mapping, Sequence

@@ -3,7 +3,7 @@
 Every function takes rows (any naming that `jaxcoop.report.cells` knows), leaves out cells that are missing
 and says so in the small print, and returns a matplotlib figure, or None when nothing can be compared.  Cells that
 differ from the study's in more than a figure tells are not drawn (`dpbench_cells.study_rows`).  Source of the
-selection: section 13 of the DPBench behaviour notes, docs/environments/dining.md.
+selection: section 13 of the DPBench behaviour notes, docs/envs/dining.md.
 """
 
 import math

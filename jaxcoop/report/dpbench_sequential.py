@@ -1,6 +1,6 @@
 """The sequential figure (A3): what the models did turn by turn, and how each episode ended.
 
-Source: sections 7.2, 13 and 14 of the DPBench behaviour notes, docs/environments/dining.md.
+Source: sections 7.2, 13 and 14 of the DPBench behaviour notes, docs/envs/dining.md.
 """
 
 import itertools

@@ -46,7 +46,8 @@ def states_of(cell: Cell, episode: int) -> Iterator[Any]:
     policy = make_policy(cell.agent, cell.env)
     numbers = jnp.asarray([episode], jnp.int32)
     played = rollout(cell.env, policy, jax.random.key(cell.seed), numbers, trace=("turn.state", "nxt"))
-    before, after = (jax.tree.map(lambda x: np.asarray(x[0]), played.trace[name]) for name in ("turn.state", "nxt"))
+    trace = jax.tree.map(lambda x: np.asarray(x[0]), played.trace or {})
+    before, after = trace["turn.state"], trace["nxt"]
     length = int(played.length[0])
     yield jax.tree.map(lambda x: x[0], before)
     for t in range(length):

@@ -2,7 +2,7 @@
 
 Two families are used by the published tables: Wilson and t intervals (the main ones), Wald and z intervals
 (the supplementary table).  Both take z = 1.96, not the exact quantile, so that published digits come out.
-Source: section 12 of the DPBench behaviour notes, docs/environments/dining.md.
+Source: section 12 of the DPBench behaviour notes, docs/envs/dining.md.
 """
 
 import math

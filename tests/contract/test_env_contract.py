@@ -35,6 +35,11 @@ TRACE = (
 
 # Beside the defaults: options that lead to other code, kept short so that whole episodes can be looked at.
 VARIANTS = {
+    "cube": (
+        {"max_steps": 12},
+        {"max_steps": 12, "side": 8, "agents": 2, "blocks": "1:4", "conflict": "paper", "view": 5},
+        {"max_steps": 12, "side": 8, "agents": 3, "blocks": "1:3,2:1", "physics": "chain"},
+    ),
     "dining": (
         {"max_timesteps": 12},
         {"max_timesteps": 12, "mode": "sequential"},

@@ -1,7 +1,7 @@
 """Comparing own episodes of the dining table with recorded statistics.
 
 Axes: E episodes, N philosophers.  Tests are two-sided at four standard errors (14.4 of
-docs/environments/dining.md); counts too small for that get the exact test of equal Poisson rates at the same
+docs/envs/dining.md); counts too small for that get the exact test of equal Poisson rates at the same
 level.
 """
 

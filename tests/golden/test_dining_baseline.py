@@ -1,6 +1,6 @@
 """Random philosophers against exact chain values, tight samples, and every reading of the rules.
 
-Section numbers are those of docs/environments/dining.md.
+Section numbers are those of docs/envs/dining.md.
 """
 
 import json

@@ -1,7 +1,7 @@
 """The scripted philosophers play as recorded, at every recorded table size and horizon.
 
 Deterministic policies must agree in every field; the others in every statistic within four standard errors
-(14.4 of docs/environments/dining.md).
+(14.4 of docs/envs/dining.md).
 """
 
 import json

@@ -1,6 +1,6 @@
 """Scripted philosophers of the dining table, by name.
 
-Definitions: section 16 of the DPBench behaviour notes, docs/environments/dining.md.
+Definitions: section 16 of the DPBench behaviour notes, docs/envs/dining.md.
 """
 
 from collections.abc import Callable

@@ -2,7 +2,7 @@
 
 Axes: N philosophers, K that decide now (N, or the one whose turn it is).  Each reads its own observation, id,
 memory and random numbers; a decision costs O(1).  "Available" is the observation's word: free, or in hand.
-Definitions: section 16 of the DPBench behaviour notes, docs/environments/dining.md.
+Definitions: section 16 of the DPBench behaviour notes, docs/envs/dining.md.
 """
 
 import dataclasses

@@ -1,7 +1,7 @@
 """Philosophers that look beyond their own observation: precedence by meals, and a timetable.
 
 Axes: N philosophers, K that decide now (N, or the one whose turn it is).  Each class says what it reads.
-Definitions: section 16 of the DPBench behaviour notes, docs/environments/dining.md.
+Definitions: section 16 of the DPBench behaviour notes, docs/envs/dining.md.
 """
 
 import dataclasses

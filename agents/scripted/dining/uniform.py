@@ -1,4 +1,4 @@
-"""Random philosophers under other readings of "legal action" (section 14.1 of docs/environments/dining.md).
+"""Random philosophers under other readings of "legal action" (section 14.1 of docs/envs/dining.md).
 
 Axes: K philosophers that decide now.
 """
