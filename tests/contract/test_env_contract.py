@@ -45,6 +45,10 @@ VARIANTS = {
         {"max_timesteps": 12, "mode": "sequential"},
         {"max_timesteps": 12, "deadlock_terminal": False, "backoff": True},
     ),
+    "macrafter": (
+        {"max_steps": 12, "width": 16, "height": 16},
+        {"max_steps": 12, "width": 13, "height": 9, "agents": 2, "observation": "full", "bag": 3, "distance": 2},
+    ),
     "null": ({"max_steps": 12},),
 }
 
