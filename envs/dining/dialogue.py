@@ -15,7 +15,7 @@ from jaxtyping import Array, Bool, Int
 
 from jaxcoop.core import bits
 from jaxcoop.core.registry import unknown
-from jaxcoop.core.rollout import episode_key, streams_of
+from jaxcoop.core.rollout import episode_key, start_key, streams_of
 from jaxcoop.envs.dining.env import Dining
 from jaxcoop.envs.dining.types import Action, Outcome, State
 from jaxcoop.planning.process import Process, Status, View
@@ -126,14 +126,14 @@ class Dialogue(Process):
     def begin(self, root: Array, episode: Int[Array, ""]) -> DialogueState:
         """The start of episode number `episode`; its random numbers are those of a rollout under `root`."""
         n, w = self.num_agents, self.memory_window
-        streams = streams_of(episode_key(root, episode))
+        key = episode_key(root, episode)
         none = jnp.full((n,), -1, jnp.int32)
         off = jnp.zeros((w, n), jnp.bool_)
         zero = jnp.zeros((), jnp.int32)
         return DialogueState(
             episode=jnp.asarray(episode, jnp.int32),
-            world=streams.world,
-            state=self.env.reset(streams.start),
+            world=streams_of(key).world,
+            state=self.env.reset(start_key(key)),
             ask=zero,
             stage=zero,
             answered=jnp.zeros((n,), jnp.bool_),

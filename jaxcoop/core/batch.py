@@ -47,9 +47,11 @@ class Batch:
     slot_key: Array  # [B] fold_in(root, slot)
     episode: Int[Array, " B"]  # number of the current episode = episodes finished
     t: Int[Array, " B"]  # steps taken in the current episode
+    streams: Streams  # of the current episode [B]
     state: Any  # [B, ...]
     memory: Any  # [B, ...]
     fresh: Any  # (state, memory) of episode j in entry (j-1) mod P, [B, P, ...]; [1, ...] if all starts are alike
+    coming: Streams | None  # those of the same episodes; None if all starts are alike
     made: Int[Array, " B"]  # the last episode that has an entry
     clock: Int[Array, ""]  # steps taken by each slot since the start
     restarts_reused: Int[Array, " B"]  # restarts from an entry that had been used already
@@ -101,15 +103,18 @@ def start(
     zero = jnp.zeros(slots.shape, jnp.int32)
     alike = starts_alike(env, policy)
     no_returns = jnp.zeros((*slots.shape, env.num_agents if returns else 0), jnp.float32)
+    streams = jax.vmap(step_streams)(slot_key, zero)
     one = jax.eval_shape(partial(initial, env, policy), slot_key[0])
     empty = jax.tree.map(lambda x: jnp.zeros((*slots.shape, pool, *x.shape), x.dtype), one)
     batch = Batch(
         slot_key=slot_key,
         episode=zero,
         t=zero,
+        streams=streams,
         state=state,
         memory=memory,
         fresh=jax.tree.map(lambda x: x[None], initial(env, policy, jax.random.key(0))) if alike else empty,
+        coming=None if alike else jax.tree.map(lambda x: jnp.broadcast_to(x[:, None], (*x.shape, pool)), streams),
         made=zero,
         clock=jnp.zeros((), jnp.int32),
         restarts_reused=zero,
@@ -134,34 +139,57 @@ def refill(env: Env, policy: Policy, batch: Batch) -> Batch:
     total = lacking.sum(dtype=jnp.int32)
 
     def make_group(carry: tuple[Array, Any]) -> tuple[Array, Any]:
-        done, fresh = carry
+        done, pools = carry
         which = jax.lax.dynamic_slice(todo, (done,), (group,))
         slot, episode = which // pool, number.ravel()[which]  # beyond the end: slot B, whose entries are dropped
-        new = jax.vmap(lambda s, j: initial(env, policy, episode_key(batch.slot_key[s], j)))(slot, episode)
-        put = jax.tree.map(lambda x, n: x.at[slot, (episode - 1) % pool].set(n, mode="drop"), fresh, new)
+        key = jax.vmap(lambda s, j: episode_key(batch.slot_key[s], j))(slot, episode)
+        new = jax.vmap(lambda k: (initial(env, policy, k), streams_of(k)))(key)
+        put = jax.tree.map(lambda x, n: x.at[slot, (episode - 1) % pool].set(n, mode="drop"), pools, new)
         return done + group, put
 
-    _, fresh = jax.lax.while_loop(lambda carry: carry[0] < total, make_group, (jnp.zeros((), jnp.int32), batch.fresh))
-    return dataclasses.replace(batch, fresh=fresh, made=batch.episode + pool)
+    pools = (batch.fresh, batch.coming)
+    _, pools = jax.lax.while_loop(lambda carry: carry[0] < total, make_group, (jnp.zeros((), jnp.int32), pools))
+    fresh, coming = pools
+    return dataclasses.replace(batch, fresh=fresh, coming=coming, made=batch.episode + pool)
+
+
+def step_streams(slot_key: Array, episode: Int[Array, ""]) -> Streams:
+    """The streams of the steps of a slot's episode."""
+    return streams_of(episode_key(slot_key, episode))
+
+
+def either_key(done: Bool[Array, " B"], new: Array, old: Array) -> Array:
+    """Keys of the slots, the new one where the episode has ended; each of them is used by one episode alone."""
+    data = jnp.where(done[:, None], jax.random.key_data(new), jax.random.key_data(old))
+    return jax.random.wrap_key_data(data, impl=jax.random.key_impl(old))
 
 
 def restart(batch: Batch, done: Bool[Array, " B"]) -> Batch:
     """Put the slots whose episode has ended at the start of their next one."""
     episode = batch.episode + done
+
+    def make_streams() -> Streams:
+        return jax.vmap(step_streams)(batch.slot_key, episode)
+
     if batch.alike:
         state, memory = jax.tree.map(lambda x: x[0], batch.fresh)
+        streams = jax.lax.cond(done.any(), make_streams, lambda: batch.streams)
         reused = batch.restarts_reused
         put = jax.vmap(keep, in_axes=(0, None, 0))
     else:
         pool = jax.tree.leaves(batch.fresh)[0].shape[1]
         entry = (jnp.minimum(episode, batch.made) - 1) % pool
-        state, memory = jax.tree.map(lambda x: jax.vmap(lambda row, e: row[e])(x, entry), batch.fresh)
-        reused = batch.restarts_reused + (done & (episode > batch.made))
+        pick = jax.vmap(lambda row, e: row[e])
+        (state, memory), streams = jax.tree.map(lambda x: pick(x, entry), (batch.fresh, batch.coming))
+        reuses = done & (episode > batch.made)  # with numbers of its own
+        streams = jax.lax.cond(reuses.any(), make_streams, lambda: streams)
+        reused = batch.restarts_reused + reuses
         put = jax.vmap(keep)
     return dataclasses.replace(
         batch,
         episode=episode,
         t=jnp.where(done, 0, batch.t),
+        streams=jax.tree.map(partial(either_key, done), streams, batch.streams),
         state=put(done, state, batch.state),
         memory=put(done, memory, batch.memory),
         restarts_reused=reused,
@@ -202,10 +230,9 @@ def advance(
         return (nxt, turn.terminated | turn.truncated), kept
 
     def one_block(batch: Batch, _: Any) -> tuple[Batch, Any]:
-        streams = jax.vmap(lambda k, j: streams_of(episode_key(k, j)))(batch.slot_key, batch.episode)
         none_done = jnp.zeros(batch.t.shape, jnp.bool_)
         (batch, done), kept = jax.lax.scan(
-            lambda carry, _: one_step(streams, carry),
+            lambda carry, _: one_step(batch.streams, carry),
             (batch, none_done),
             None,
             length=env.end_every,

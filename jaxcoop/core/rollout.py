@@ -24,12 +24,14 @@ GROUP = 64
 """How many initial states are made at once."""
 
 
+START, MEMORY, WORLD, AGENTS = range(4)
+"""Streams of an episode: initial state, the policy's initial memory, draws of the steps, the policy's numbers."""
+
+
 @struct.dataclass
 class Streams:
-    """The random streams of one episode."""
+    """The random streams of the steps of one episode."""
 
-    start: Array  # initial state
-    memory: Array  # the policy's initial memory
     world: Array  # fold_in(world, t): draws of step t
     agents: Array  # fold_in(agents, t): the policy's numbers at step t
 
@@ -67,14 +69,18 @@ def episode_key(root: Array, episode: Int[Array, ""] | int) -> Array:
 
 
 def streams_of(key: Array) -> Streams:
-    """The streams of an episode from its key; each by a `fold_in` of its own, so that unused ones cost nothing."""
-    return Streams(*(jax.random.fold_in(key, stream) for stream in range(len(dataclasses.fields(Streams)))))
+    """The streams of the steps of the episode with this key."""
+    return Streams(world=jax.random.fold_in(key, WORLD), agents=jax.random.fold_in(key, AGENTS))
+
+
+def start_key(key: Array) -> Array:
+    """The key of the initial state of the episode with this key."""
+    return jax.random.fold_in(key, START)
 
 
 def initial(env: Env, policy: Policy, key: Array) -> tuple[Any, Any]:
     """State and memory at the start of the episode with this key."""
-    streams = streams_of(key)
-    return env.reset(streams.start), policy.init(streams.memory)
+    return env.reset(start_key(key)), policy.init(jax.random.fold_in(key, MEMORY))
 
 
 def in_groups(function: Callable[..., Any], *args: Any) -> Any:

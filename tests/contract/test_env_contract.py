@@ -16,7 +16,7 @@ from jaxcoop.agents.random import RandomPolicy
 from jaxcoop.benchmarks.harness import with_team
 from jaxcoop.core import list_envs, make, play, rollout
 from jaxcoop.core.batch import advance, refill, start, starts_alike
-from jaxcoop.core.rollout import episode_key, streams_of, take_turn
+from jaxcoop.core.rollout import episode_key, initial, streams_of, take_turn
 
 ROOT = jax.random.key(11, impl="threefry2x32")
 TEAMS = (1, 2, 3, 16, 128)
@@ -194,8 +194,9 @@ def test_a_batched_scan_equals_a_loop_over_single_steps_and_a_step_is_traced_onc
     policy = Scrambled(env.num_actions)
     step = jax.jit(lambda streams, t, state, memory: take_turn(env, policy, streams, t, state, memory))
     for row, episode in enumerate(EPISODES[:2]):
-        streams = streams_of(episode_key(ROOT, episode))
-        state, memory = env.reset(streams.start), policy.init(streams.memory)
+        key = episode_key(ROOT, episode)
+        streams = streams_of(key)
+        state, memory = initial(env, policy, key)
         for t in range(int(played.length[row])):
             move, memory = step(streams, jnp.int32(t), state, memory)
             state = move.nxt

@@ -11,7 +11,7 @@ import pytest
 
 from jaxcoop.core import episode_key, play
 from jaxcoop.core.batch import advance, refill, start, starts_alike, totals
-from jaxcoop.core.rollout import streams_of
+from jaxcoop.core.rollout import start_key
 
 ROOT = jax.random.key(7, impl="threefry2x32")
 POLICY = toys.Counting()
@@ -245,5 +245,5 @@ def test_pools_of_every_number_of_slots_hold_the_starts_of_their_own_episodes(sl
     for slot in {0, slots // 2, slots - 1}:
         for ahead in (1, 2):
             episode = int(batch.episode[slot]) + ahead
-            key = streams_of(episode_key(batch.slot_key[slot], episode)).start
+            key = start_key(episode_key(batch.slot_key[slot], episode))
             assert batch.fresh[0].place[slot, (episode - 1) % 2] == env.reset(key).place

@@ -1,5 +1,7 @@
 """Whole episodes: what is kept, what is reduced, what it costs."""
 
+import types
+
 import core_toys as toys
 import jax
 import jax.numpy as jnp
@@ -8,7 +10,7 @@ import pytest
 
 from jaxcoop.core import put_rows, rollout, take_rows
 from jaxcoop.core.env import state_bytes
-from jaxcoop.core.rollout import _rollout, episode_key, streams_of
+from jaxcoop.core.rollout import _rollout, episode_key, initial, streams_of
 
 ROOT = jax.random.key(3, impl="threefry2x32")
 POLICY = toys.Steady()
@@ -122,6 +124,9 @@ def test_a_list_of_episodes_and_one_trace_name_do():
 
 
 def test_the_streams_of_an_episode_are_all_different():
-    streams = streams_of(episode_key(ROOT, 5))
-    keys = [jax.random.key_data(getattr(streams, name)).tolist() for name in ("start", "memory", "world", "agents")]
+    key = episode_key(ROOT, 5)
+    streams, starts = streams_of(key), []
+    recorder = types.SimpleNamespace(reset=starts.append, init=starts.append)
+    initial(recorder, recorder, key)
+    keys = [jax.random.key_data(k).tolist() for k in (*starts, streams.world, streams.agents)]
     assert len({tuple(key) for key in keys}) == 4
