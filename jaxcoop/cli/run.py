@@ -13,8 +13,9 @@ from jaxcoop.cli.progress import progress
 from jaxcoop.core.registry import EnvSpec, get_spec, list_envs, make
 from jaxcoop.report.films import check_films, film_episodes
 from jaxcoop.report.html import write_report
-from jaxcoop.report.tables import cell_table
+from jaxcoop.report.tables import cell_table, shown_table
 from jaxcoop.runs.cell import LANGUAGE, Cell, Finished, run_cell
+from jaxcoop.runs.evaluate import results_of
 from jaxcoop.runs.model import LanguageModel
 
 POLICY_EPISODES, LANGUAGE_EPISODES = 1000, 30
@@ -117,7 +118,8 @@ def show(cell: Cell, finished: Finished) -> None:
     """Notes on stderr; the table and the folder on stdout; the report into the folder."""
     say_notes([(cell, finished)])
     title = f"{cell.env.name}, {cell.player}, {cell.episodes:,} episodes, seed {cell.seed}"
-    table = cell_table([finished.row], title)
+    shown = results_of(get_spec(cell.env.name), cell.env).shown
+    table = cell_table([finished.row], title) if shown is None else shown_table([finished.row], shown, title)
     table.print()
     report = finished.path / "report.html"
     write_report(report, title, tables=[table], manifest=cell.config())

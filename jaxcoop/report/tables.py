@@ -242,6 +242,33 @@ def cell_table(rows: Iterable[Mapping[str, Any]], title: str = "") -> Table:
     return Table(made.title, made.columns, made.rows, numeric, made.keys)
 
 
+def shown_table(rows: Iterable[Mapping[str, Any]], shown: Sequence[str], title: str = "") -> Table:
+    """A results table of any environment: rates in % with their intervals, means ± t half-widths.
+
+    `shown`: names as in `Results.shown`; a rate `x` is read from `x_rate`, `x_low`, `x_high`, a mean `y` from `y` and
+    `y_half`.
+    """
+    rows = list(rows)
+    heads = ["model", *(["condition"] if any(row.get("condition") for row in rows) else []), "episodes"]
+    keys = len(heads) - 1
+    heads += [f"{_words(name)} %" if f"{name}_rate" in rows[0] else _words(name) for name in shown]
+    cells = [[*(row.get(head) for head in heads[: keys + 1]), *(_shown(row, name) for name in shown)] for row in rows]
+    made = table(title, heads, cells, keys=keys)
+    numeric = tuple(number >= keys for number in range(len(heads)))
+    return Table(made.title, made.columns, made.rows, numeric, made.keys)
+
+
+def _shown(row: Mapping[str, Any], name: str) -> str:
+    if f"{name}_rate" in row:
+        return with_interval(row[f"{name}_rate"], row.get(f"{name}_low"), row.get(f"{name}_high"))
+    value = row.get(name)
+    return with_half(value, row.get(f"{name}_half"), 1 if value is not None and abs(value) >= 100 else 2)
+
+
+def _words(name: str) -> str:
+    return name.replace("_", " ")
+
+
 def _applies(head: str, rows: Iterable[Row]) -> bool:
     names = _ONLY_WITH.get(head)
     return names is None or any(row.get(name) for row in rows for name in names)

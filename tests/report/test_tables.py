@@ -10,6 +10,7 @@ from jaxcoop.report.cells import standard_row
 from jaxcoop.report.tables import (
     cell_table,
     show,
+    shown_table,
     table,
     to_csv,
     to_json,
@@ -185,3 +186,12 @@ def test_the_names_of_the_reference_are_understood():
     assert row["true_deadlock_rate"] == 7 / 30
     assert row["throughput_half"] == pytest.approx(2.045229642 * 0.08 / 30**0.5, rel=1e-8)
     assert row["communication_rounds"] == 1 and row["prompt"] == "default"
+
+
+def test_a_table_of_shown_numbers_has_intervals_of_rates_and_half_widths_of_means():
+    row = {"model": "greedy", "condition": "small", "episodes": 20, "won_rate": 0.5, "won_low": 0.3, "won_high": 0.7}
+    row |= {"score": 18.25, "score_half": 0.04, "steps": 101.85, "steps_half": 8.8}
+    made = shown_table([row], ("won", "score", "steps"), "Title")
+    assert made.columns == ("model", "condition", "episodes", "won %", "score", "steps")
+    assert made.rows == (("greedy", "small", "20", "50.0 [30.0, 70.0]", "18.250 ± 0.040", "101.8 ± 8.8"),)
+    assert (made.numeric, made.keys) == ((False, False, True, True, True, True), 2)
