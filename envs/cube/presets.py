@@ -5,11 +5,13 @@ from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 from typing import Any
 
+from jaxcoop.core.registry import brief
+
 PAPER_BLOCKS = "1:3,2:3,3:3"
 MAX_SCALE = 256
 MAX_BLOCKS = 1000
 
-_SCALE = re.compile(r"cube_scale_([1-9][0-9]*)")
+_SCALE = re.compile(r"cube_scale_([1-9][0-9]{0,8})")
 
 
 def parse_blocks(blocks: str) -> tuple[tuple[int, int], ...]:
@@ -19,19 +21,19 @@ def parse_blocks(blocks: str) -> tuple[tuple[int, int], ...]:
     """
     form = "must be weight:count pairs with a comma between them, such as 2:1,3:1"
     if not isinstance(blocks, str):
-        raise ValueError(f"blocks {blocks!r}: {form}")
+        raise ValueError(f"blocks {brief(blocks)}: {form}")
     pairs = []
     for part in blocks.split(","):
         match = re.fullmatch(r"\s*([0-9]{1,9})\s*:\s*([0-9]{1,9})\s*", part)
         if not match:
-            raise ValueError(f"blocks {blocks!r}: {form}")
+            raise ValueError(f"blocks {brief(blocks)}: {form}")
         pairs.append((int(match[1]), int(match[2])))
     if any(number < 1 for pair in pairs for number in pair):
-        raise ValueError(f"blocks {blocks!r}: weights and counts must be 1 or more")
+        raise ValueError(f"blocks {brief(blocks)}: weights and counts must be 1 or more")
     if len({weight for weight, _ in pairs}) < len(pairs):
-        raise ValueError(f"blocks {blocks!r}: a weight is listed twice; add its counts up")
+        raise ValueError(f"blocks {brief(blocks)}: a weight is listed twice; add its counts up")
     if sum(count for _, count in pairs) > MAX_BLOCKS:
-        raise ValueError(f"blocks {blocks!r}: at most {MAX_BLOCKS} blocks")
+        raise ValueError(f"blocks {brief(blocks)}: at most {MAX_BLOCKS} blocks")
     return tuple(pairs)
 
 

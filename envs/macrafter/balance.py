@@ -15,12 +15,12 @@ from flax import struct
 from jaxtyping import Array, Bool, Int, UInt8, UInt32
 
 from jaxcoop.core import bits
+from jaxcoop.envs.macrafter.config import CHUNK, chunk_grid
 from jaxcoop.envs.macrafter.types import Material, has_plant, material_of
 
 EVERY = 10
 """Balancing happens in steps whose number is a multiple of this."""
 
-CHUNK = 12
 MEADOW = 30
 """Grass cells from which on a chunk without cows may get one."""
 
@@ -62,14 +62,9 @@ class Herd:
     next_id: Int[Array, ""]  # 12.1: the next object's id; int32
 
 
-def grid_of(width: int, height: int) -> tuple[int, int]:
-    """Number of chunks along x and y."""
-    return -(-width // CHUNK), -(-height // CHUNK)
-
-
 def num_chunks(width: int, height: int) -> int:
     """K."""
-    columns, rows = grid_of(width, height)
+    columns, rows = chunk_grid(width, height)
     return columns * rows
 
 

@@ -7,6 +7,7 @@ listed takes one agent and no tool.
 
 import dataclasses
 import math
+import re
 import tomllib
 from collections.abc import Mapping
 from functools import lru_cache
@@ -16,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from jaxcoop.core.registry import unknown
+from jaxcoop.core.registry import brief, unknown
 from jaxcoop.envs.macrafter.types import Item, Material, Thing
 
 COLLECTABLE: Mapping[str, int] = MappingProxyType(
@@ -42,6 +43,9 @@ BASE_POINTS: Mapping[int, int] = MappingProxyType(
 """13: points of a unit before the factors for agents and tool."""
 
 MAX_AGENTS = 1024
+MAX_FILE = 1_000_000
+"""Bytes of a file of requirements."""
+
 MAX_CELLS = 32_767
 """Cells are numbered with int16."""
 
@@ -85,9 +89,9 @@ def checked(resource: str, agents: Any, tools: tuple[Any, ...], any_tool: bool) 
     if resource not in COLLECTABLE:
         raise unknown("resource", resource, COLLECTABLE)
     if isinstance(agents, bool) or not isinstance(agents, int) or not 1 <= agents <= MAX_AGENTS:
-        raise ValueError(f"agents {agents!r} of {resource}: must be a whole number from 1 to {MAX_AGENTS:,}")
+        raise ValueError(f"agents {brief(agents)} of {resource}: must be a whole number from 1 to {MAX_AGENTS:,}")
     for tool in tools:
-        if tool not in TOOLS:
+        if not isinstance(tool, str) or tool not in TOOLS:
             raise unknown(f"tool of {resource}", tool, TOOLS)
     if len(set(tools)) != len(tools):
         raise ValueError(f"tools {list(tools)} of {resource}: each may be named once")
@@ -101,16 +105,18 @@ def parsed_text(text: str) -> dict[str, Requirement]:
         parts = entry.split(":")
         if len(parts) not in (2, 3):
             raise ValueError(
-                f"task {entry!r}: must be resource:agents or resource:agents:tools, the name of a preset "
+                f"requirements {brief(entry)}: must be resource:agents or resource:agents:tools, a name "
                 f"({', '.join(TASKS)}) or the path of a TOML file"
             )
         resource, number, tools = parts[0], parts[1], parts[2] if len(parts) == 3 else ""
         if resource in found:
-            raise ValueError(f"task {entry!r}: {resource} is listed twice")
+            raise ValueError(f"requirements {brief(entry)}: {resource} is listed twice")
         if "|" in tools and "+" in tools:
-            raise ValueError(f"tools {tools!r} of {resource}: join them with + (all) or with | (any), not with both")
+            raise ValueError(
+                f"tools {brief(tools)} of {resource}: join them with + (all) or with | (any), not with both"
+            )
         names = tuple(filter(None, tools.replace("|", "+").split("+")))
-        agents = int(number) if number.strip().lstrip("-").isdecimal() else number
+        agents = int(number) if re.fullmatch(r"-?[0-9]{1,9}", number.strip()) else number
         found[resource] = checked(resource, agents, names, "|" in tools)
     return found
 
@@ -121,28 +127,32 @@ def parsed_file(path: Path) -> dict[str, Requirement]:
     Raises `ValueError` for a file that cannot be read, for unknown keys and for values out of range.
     """
     try:
-        content = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise ValueError(f"tasks {str(path)!r}: the file cannot be read ({error})") from None
+        if path.stat().st_size > MAX_FILE:
+            raise ValueError(f"it has {path.stat().st_size:,} bytes; must be at most {MAX_FILE:,}")
+        content = tomllib.loads(path.read_text(encoding="utf-8-sig"))
+    except (OSError, ValueError, RecursionError) as error:
+        raise ValueError(f"requirements {brief(str(path))}: the file cannot be read ({error})") from None
     for key in content:
         if key != "resources":
             raise unknown(f"key in {path}", key, ("resources",))
     resources = content.get("resources", {})
     if not isinstance(resources, dict):
-        raise ValueError(f"resources {resources!r} in {path}: must be tables [resources.<name>]")
+        raise ValueError(f"resources {brief(resources)} in {path}: must be tables [resources.<name>]")
     found: dict[str, Requirement] = {}
     for resource, entry in resources.items():
         if not isinstance(entry, dict):
-            raise ValueError(f"{resource} {entry!r} in {path}: must be a table with agents and, if needed, tools")
+            raise ValueError(
+                f"{brief(resource)} {brief(entry)} in {path}: must be a table with agents and, if needed, tools"
+            )
         for key in entry:
             if key not in ("agents", "tools", "mode"):
                 raise unknown(f"key of {resource} in {path}", key, ("agents", "tools", "mode"))
         mode, tools = entry.get("mode", "all"), entry.get("tools", [])
-        if mode not in ("all", "any"):
+        if not isinstance(mode, str) or mode not in ("all", "any"):
             raise unknown(f"mode of {resource}", mode, ("all", "any"))
         tools = [tools] if isinstance(tools, str) else tools
         if not isinstance(tools, list):
-            raise ValueError(f"tools {tools!r} of {resource}: must be a list of {', '.join(TOOLS)}")
+            raise ValueError(f"tools {brief(tools)} of {resource}: must be a list of {', '.join(TOOLS)}")
         found[resource] = checked(resource, entry.get("agents", 1), tuple(tools), mode == "any")
     return found
 
@@ -153,15 +163,15 @@ def canonical(tasks: str) -> str:
     Raises `ValueError` for anything else.
     """
     if not isinstance(tasks, str):
-        raise ValueError(f"tasks {tasks!r}: must be a text; presets: {', '.join(TASKS)}")
+        raise ValueError(f"requirements {brief(tasks)}: must be a text; names: {', '.join(TASKS)}")
     if tasks in TASKS:
         return TASKS[tasks]
-    if tasks.endswith(".toml"):
+    if tasks.lower().endswith(".toml"):
         found = parsed_file(Path(tasks))
     elif ":" in tasks or not tasks:
         found = parsed_text(tasks)
     else:
-        raise unknown("tasks", tasks, (*TASKS, "a task text", "a .toml file"))
+        raise unknown("requirements", tasks, (*TASKS, "a task text", "a .toml file"))
     return ",".join(found[name].text(name) for name in COLLECTABLE if name in found)
 
 

@@ -91,7 +91,7 @@ def make_cell(spec: EnvSpec, preset: str | None, options: Any) -> Cell:
     """The cell that the options describe."""
     run, model = options.run, getattr(options, "llm", None)
     named = model is not None and model.model is not None
-    agent = run.agent or (LANGUAGE if named else default_policy(spec.name))
+    agent = (LANGUAGE if named else default_policy(spec.name)) if run.agent is None else run.agent
     if named and agent != LANGUAGE:
         raise UsageError(f"--model is for --agent {LANGUAGE}, not for --agent {agent}; leave one of them out")
     if agent == LANGUAGE and not can_talk(spec.name):

@@ -42,12 +42,18 @@ def register(spec: EnvSpec) -> None:
     _REGISTERED[spec.name] = spec
 
 
+def brief(value: object, limit: int = 80) -> str:
+    """A value as an error names it; the middle of a long one is left out."""
+    text = repr(value)
+    return text if len(text) <= limit else f"{text[: limit // 2]}...{text[-limit // 4 :]}"
+
+
 def unknown(kind: str, value: object, allowed: Any) -> ValueError:
     """The error for a name that does not exist: the value, the allowed ones and the nearest of them."""
     names = sorted(str(a) for a in allowed)
     near = difflib.get_close_matches(str(value), names, n=1)
     hint = f"; did you mean {near[0]!r}?" if near else ""
-    return ValueError(f"unknown {kind} {value!r}; allowed: {', '.join(names)}{hint}")
+    return ValueError(f"unknown {kind} {brief(value)}; allowed: {', '.join(names)}{hint}")
 
 
 def list_envs() -> dict[str, EnvSpec]:
