@@ -10,6 +10,7 @@ SPEC = EnvSpec(
     summary="cooperative block pushing: a block of weight w takes w agents on one side at once",
     factory=Cube,
     presets=PRESETS,
+    preset_note="cube_scale_N for every N from 2 to 256",
     results=RESULTS,
     origin="COOP² CUBE (the later public revision)",
     renderer="jaxcoop.envs.cube.render",

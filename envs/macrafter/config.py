@@ -112,9 +112,7 @@ def parsed_text(text: str) -> dict[str, Requirement]:
         if resource in found:
             raise ValueError(f"requirements {brief(entry)}: {resource} is listed twice")
         if "|" in tools and "+" in tools:
-            raise ValueError(
-                f"tools {brief(tools)} of {resource}: join them with + (all) or with | (any), not with both"
-            )
+            raise ValueError(f"tools {brief(tools)} of {resource}: join them by + (all) or by | (any), not by both")
         names = tuple(filter(None, tools.replace("|", "+").split("+")))
         agents = int(number) if re.fullmatch(r"-?[0-9]{1,9}", number.strip()) else number
         found[resource] = checked(resource, agents, names, "|" in tools)
@@ -142,7 +140,7 @@ def parsed_file(path: Path) -> dict[str, Requirement]:
     for resource, entry in resources.items():
         if not isinstance(entry, dict):
             raise ValueError(
-                f"{brief(resource)} {brief(entry)} in {path}: must be a table with agents and, if needed, tools"
+                f"{brief(resource)} {brief(entry)} in {path}: must be a table with agents and perhaps tools"
             )
         for key in entry:
             if key not in ("agents", "tools", "mode"):

@@ -32,6 +32,8 @@ def main(arguments: list[str]) -> None:
     if spec.presets:
         presets = [(name, _settings(spec, name)) for name in spec.presets]
         table("Presets (--preset)", ("preset", "options that differ from the defaults"), presets).print()
+        if spec.preset_note:
+            print(f"also: {spec.preset_note}")
     agents = list(list_policies(spec.name).items())
     if can_talk(spec.name):
         agents.append(("llm", "a language model, named by --model"))

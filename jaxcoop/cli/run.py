@@ -32,7 +32,7 @@ class RunOptions:
     force: bool = False  # begin anew; the earlier run is kept as FOLDER.old-N, its recorded answers are used again
     chunk: int | None = None  # episodes at a time; default: what fits into memory
     gif: int = 0  # draw the first N episodes into figures/, each as an animation and a picture of its end
-    trace: tuple[str, ...] = ()  # fields of every step to keep, e.g. actions nxt.table turn.obs
+    trace: tuple[str, ...] = ()  # fields of every step to keep, e.g. actions reward nxt
 
 
 def main(arguments: list[str]) -> None:

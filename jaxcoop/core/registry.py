@@ -25,6 +25,7 @@ class EnvSpec:
     summary: str  # one line
     factory: Callable[..., Env]  # a dataclass: its fields are the options
     presets: Mapping[str, Mapping[str, Any]] = dataclasses.field(default_factory=lambda: MappingProxyType({}))
+    preset_note: str = ""  # presets that are not listed, in words
     origin: str = ""  # the published rules it follows
     results: Results | None = None  # how outcomes are counted; None: every number of the outcome
     renderer: str = ""  # module with `frame(env, state) -> uint8[height, width, 3]`, imported when needed; "": none
@@ -80,7 +81,8 @@ def make(name: str, preset: str | None = None, **options: Any) -> Env:
     """
     spec = get_spec(name)
     if preset is not None and preset not in spec.presets:
-        raise unknown(f"preset of {name}", preset, spec.presets)
+        listed = (*spec.presets, *([spec.preset_note] if spec.preset_note else []))
+        raise unknown(f"preset of {name}", preset, listed)
     chosen = {**(spec.presets[preset] if preset is not None else {}), **options}
     for option in chosen:
         if option not in spec.options():

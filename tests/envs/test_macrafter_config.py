@@ -35,7 +35,7 @@ TEXTS = {
     "a\0b.toml": r"requirements .*: the file cannot be read \(embedded null byte\)",
     "pape": r"unknown requirements 'pape'; .*did you mean 'paper'",
     "tree:1:axe": r"unknown tool of tree 'axe'",
-    "tree:1:wood_pickaxe|stone_pickaxe+iron_pickaxe": r"join them with \+ \(all\) or with \|",
+    "tree:1:wood_pickaxe|stone_pickaxe+iron_pickaxe": r"join them by \+ \(all\) or by \|",
 }
 
 
