@@ -4,7 +4,7 @@ import pytest
 
 from jaxcoop.agents import registry
 from jaxcoop.agents.random import RandomPolicy
-from jaxcoop.agents.registry import PolicySpec, list_policies, make_policy, register_policy
+from jaxcoop.agents.registry import PolicySpec, default_policy, list_policies, make_policy, register_policy
 from jaxcoop.agents.scripted.dining import ChandyMisra
 from jaxcoop.envs.dining import Dining
 
@@ -67,3 +67,13 @@ def test_a_name_can_be_taken_only_once(env_name):
 def test_the_names_of_the_package_are_taken():
     with pytest.raises(ValueError, match="'left_first' is already registered"):
         register_policy(PolicySpec("left_first", "another", lambda env: RandomPolicy("any")), "dining")
+
+
+@pytest.mark.parametrize(("env", "player"), [("cube", "greedy"), ("macrafter", "greedy"), ("dining", "random_any")])
+def test_the_scripted_team_plays_where_nobody_is_named(env, player):
+    assert default_policy(env) == player
+
+
+def test_a_policy_of_others_can_be_the_one_that_plays():
+    register_policy(PolicySpec("mine", "plays", RandomPolicy, default=True), "null")
+    assert default_policy("null") == "mine"
