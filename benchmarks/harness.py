@@ -21,7 +21,8 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Int
 
-from jaxcoop.core import Env, Policy
+from jaxcoop.agents.random import RandomPolicy
+from jaxcoop.core import Env, Policy, Turn
 from jaxcoop.core.batch import Batch, advance, refill, start, starts_alike, totals
 from jaxcoop.core.env import state_bytes
 from jaxcoop.core.rollout import GROUP, in_groups, initial
@@ -87,6 +88,21 @@ def median_ratio(runs: list[Run], others: list[Run]) -> float:
     return median(
         (a.steps / max(a.cpu_s, 1e-9)) / (b.steps / max(b.cpu_s, 1e-9)) for a, b in zip(runs, others, strict=True)
     )
+
+
+@dataclasses.dataclass(frozen=True)
+class Onlooker:
+    """A random policy that looks at every observation, so that none is left out as unused."""
+
+    def init(self, key: Array) -> Array:
+        """The sum of all that was seen."""
+        del key
+        return jnp.zeros((), jnp.float32)
+
+    def act(self, key: Array, memory: Array, turn: Turn) -> tuple[Int[Array, " K"], Array]:
+        """Random actions; the memory takes part in nothing but is carried on."""
+        seen = sum((x.astype(jnp.float32).sum() for x in jax.tree.leaves(turn.obs)), memory)
+        return RandomPolicy().act(key, None, turn)[0], seen
 
 
 class Rollouts:

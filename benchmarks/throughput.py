@@ -48,6 +48,8 @@ def throughput(
     chunk: int = 64,
     pool: int = 4,
     fresh: bool = True,
+    observe: bool = False,
+    agents: int | None = None,
     peers: bool = False,
     options: dict[str, Any] | None = None,
 ) -> dict[str, Any]:
@@ -57,9 +59,13 @@ def throughput(
     the same batch; with `peers`, for each of those listed there, `times_<peer>`: as a multiple of that peer,
     whose own rate is `<peer>`.  `recorded`: a landmark from another machine, where there is one, and
     `times_recorded` the rate as a multiple of it.  `start_cpu_us`: cost of one initial state; with `fresh` the
-    rates include it, without they are of steps alone.  Programs of a row run in turns, `repeats` times.
+    rates include it, without they are of steps alone.  With `observe` every agent's observation is made in
+    every step; those of peers are not.  `agents`: another team size than the preset's.  Programs of a row run in
+    turns, `repeats` times.
     """
     env = make(name, preset, **(options or {}))
+    env = env if agents is None else harness.with_team(env, agents)
+    policy = harness.Onlooker() if observe else RandomPolicy()
     others = peers_of(env, run_s) if peers else {}
     result: dict[str, Any] = {
         "env": repr(env),
@@ -67,6 +73,7 @@ def throughput(
         "machine": harness.machine(),
         "peers": list(others),
         "fresh": fresh,
+        "observe": observe,
         "rows": [],
     }
     if (seconds := harness.start_cost(env, RandomPolicy())) is not None:
@@ -74,7 +81,7 @@ def throughput(
     if (recorded := recorded_of(env)) is not None:
         result["recorded"] = dataclasses.asdict(recorded)
     for batch in harness.track(batches, f"throughput of {name}"):
-        ours = harness.Rollouts(env, RandomPolicy(), batch, run_s=run_s, chunk=chunk, pool=pool, fresh=fresh)
+        ours = harness.Rollouts(env, policy, batch, run_s=run_s, chunk=chunk, pool=pool, fresh=fresh)
         null = harness.Rollouts(twin(env), RandomPolicy(), batch, run_s=run_s, chunk=chunk, pool=pool)
         runs = harness.in_turns({"ours": ours, "null": null, **others}, repeats)
         row = row_of(env, ours, runs["ours"])

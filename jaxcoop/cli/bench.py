@@ -26,11 +26,13 @@ class ThroughputOptions:
 
     env: str = "dining"  # environment
     preset: str | None = None  # of the environment
+    agents: int | None = None  # team size; default: the preset's
     batches: tuple[int, ...] = (1, 64, 1024, 8192, 65536)  # episodes at a time
     teams: tuple[int, ...] | None = None  # team sizes; none: 0; default: of 5 50 500 5000 50000 those allowed
     agents_in_play: int = 500_000  # team size times batch in the table of team sizes
     pool: int = 4  # prepared starts of each episode slot
     fresh: bool = True  # every episode has a start of its own, whose cost counts; --no-fresh: steps alone are timed
+    observe: bool = False  # make every agent's observation in every step too
     repeats: int = 5  # runs of each program; medians are shown
     run_s: float = 0.5  # length of a run in seconds
     peers: bool = False  # also measure other implementations: pip install 'jaxcoop[peers]'
@@ -82,7 +84,7 @@ def _throughput(options: ThroughputOptions) -> None:
     from jaxcoop.benchmarks.throughput import scaling, throughput
 
     _check(batches=options.batches, repeats=options.repeats, run_s=options.run_s, pool=options.pool)
-    _check(agents_in_play=options.agents_in_play)
+    _check(agents_in_play=options.agents_in_play, **({} if options.agents is None else {"agents": options.agents}))
     check_preset(get_spec(options.env), options.preset)
     env = make(options.env, options.preset)
     teams = _allowed(env) if options.teams is None else [team for team in options.teams if team]
@@ -90,7 +92,8 @@ def _throughput(options: ThroughputOptions) -> None:
         with_team(env, team)
     _check_target(options.json)
     common: dict[str, Any] = {name: getattr(options, name) for name in ("repeats", "run_s", "pool", "fresh")}
-    rates = throughput(options.env, options.preset, batches=options.batches, peers=options.peers, **common)
+    chosen = {name: getattr(options, name) for name in ("batches", "peers", "observe", "agents")}
+    rates = throughput(options.env, options.preset, **chosen, **common)
     result = {"throughput": rates}
     _keep(options.json, result)
     _show_machine(rates["machine"])

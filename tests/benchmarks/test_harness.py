@@ -94,3 +94,17 @@ def test_team_sizes_hold_the_agents_in_play_constant():
     result = scaling("null", teams=(2, 8), agents_in_play=16, repeats=1, run_s=0.001)
     assert [(row["agents"], row["batch"]) for row in result["rows"]] == [(2, 8), (8, 2)]
     assert result["rows"][0]["relative_cost"] == 1.0
+
+
+def test_an_onlooker_makes_every_observation():
+    env = make("cube", side=8, agents=2, blocks="1:2", max_steps=20)
+    looking = harness.Rollouts(env, harness.Onlooker(), 4, run_s=0.001, chunk=5)
+    assert (looking.batch.memory != 0).all()
+
+
+def test_starts_that_are_not_made_anew_are_counted_as_repeated():
+    env = make("cube", side=8, agents=2, blocks="1:2", max_steps=5)
+    program = harness.Rollouts(env, RandomPolicy(), 4, run_s=0.001, chunk=20, pool=1, fresh=False)
+    assert program.describe()["reused_share"] > 0
+    assert harness.start_cost(env, RandomPolicy()) > 0
+    assert harness.start_cost(make("null"), RandomPolicy()) is None
