@@ -10,12 +10,15 @@ its turn comes and nobody before it took it.  That is worked out for all actors 
 their numbers, at a cost of O(N + W*H); only chains (one follows another that is leaving) need a round for each link.
 """
 
+from functools import partial
+
 import jax
 import jax.numpy as jnp
 import numpy as np
 from flax import struct
 from jaxtyping import Array, Bool, Int
 
+from jaxcoop.envs.macrafter.batching import batch_last, read, write
 from jaxcoop.envs.macrafter.config import Settings
 
 
@@ -34,13 +37,6 @@ def turns(settings: Settings) -> tuple[np.ndarray, np.ndarray]:
     return np.where(slots < first, slots, slots + settings.agents), first + np.arange(settings.agents)
 
 
-def turn_of(settings: Settings, number: Int[Array, "..."]) -> Int[Array, "..."]:
-    """Place in the order of acting of an actor's number; int16."""
-    first, late = settings.cow_slots
-    cow = jnp.where(number < first, number, number + jnp.int16(settings.agents))
-    return jnp.where(number < first + late, cow, number - jnp.int16(late))
-
-
 def plane_type(settings: Settings) -> type:
     """The smallest integer type that holds twice the number of actors."""
     return jnp.uint8 if 2 * settings.actors + 1 < 256 else jnp.int16
@@ -54,8 +50,8 @@ def occupancy(settings: Settings, position: Pair) -> Array:
     dtype = plane_type(settings)
     slots = position.cows.shape[0]
     plane = jnp.zeros((settings.cells,), dtype)
-    plane = plane.at[position.cows].set(jnp.arange(1, slots + 1, dtype=dtype), mode="drop")
-    return plane.at[position.agents].set(jnp.arange(slots + 1, settings.actors + 1, dtype=dtype), mode="drop")
+    plane = write(plane, position.cows, jnp.arange(1, slots + 1, dtype=dtype), rows=True)
+    return write(plane, position.agents, jnp.arange(slots + 1, settings.actors + 1, dtype=dtype), rows=True)
 
 
 def is_cow(settings: Settings, occupant: Array) -> Bool[Array, "..."]:
@@ -79,36 +75,51 @@ def winners(
     The cell of an actor that stays, or whose turn comes later, goes to nobody; any other cell goes to the first
     who acts after its occupant has left.
     """
-    size, nowhere = settings.actors, jnp.int16(settings.cells)
-    turn = turns(settings)
-    cells = (target.cows, target.agents)
-    ahead = [occupants[cell].astype(jnp.int16) - 1 for cell in cells]
+    nowhere = jnp.int16(settings.cells)
+    dtype = occupants.dtype
+    turn = Pair(*(jnp.asarray(own + 1, dtype) for own in turns(settings)))
+    # Numbers of claims lie above those of occupants, and the first claim has the largest.
+    mark = Pair(*(jnp.asarray(2 * settings.actors + 1 - own, dtype) for own in turns(settings)))
+    valid_cows, valid_agents = partial(_valid, settings), batch_last(partial(_valid, settings))
+    there = Pair(read(occupants, target.cows, rows=True), read(occupants, target.agents))
     # never anything but 0, but the compiler does not know: all is read before anything is written, so no copy is made
-    zero = jnp.minimum(ahead[1][0] + 1, 0)
-    claims, valid, claim = occupants, [], []
-    for cell, number, wanted, own in zip(cells, ahead, (wants.cows, wants.agents), turn):
-        valid.append(wanted & ((number < 0) | (turn_of(settings, number) < own.astype(np.int16))))
-        # Numbers of claims lie above those of occupants, and the first claim has the largest.
-        claim.append(jnp.asarray(2 * size + 1 - own, occupants.dtype))
-        claims = claims.at[jnp.where(valid[-1], cell, nowhere) + zero].max(claim[-1], mode="drop")
-    firsts = [ok & (claims[cell] == mark) for ok, mark, cell in zip(valid, claim, cells)]
-    free = [number < 0 for number in ahead]
-    followers = [first & ~empty for first, empty in zip(firsts, free)]
-    won = [first & empty for first, empty in zip(firsts, free)]
+    zero = jnp.minimum(there.agents[0], 0).astype(jnp.int16)
+    valid = Pair(valid_cows(there.cows, wants.cows, turn.cows), valid_agents(there.agents, wants.agents, turn.agents))
+    claims = write(occupants, jnp.where(valid.cows, target.cows, nowhere) + zero, mark.cows, rows=True, largest=True)
+    claims = write(claims, jnp.where(valid.agents, target.agents, nowhere), mark.agents, largest=True)
+    top = Pair(read(claims, target.cows, rows=True), read(claims, target.agents))
+    first = jax.tree.map(lambda ok, mine, best: ok & (mine == best), valid, mark, top)
+    won = jax.tree.map(lambda mine, number: mine & (number == 0), first, there)
+    followers = jax.tree.map(lambda mine, number: mine & (number > 0), first, there)
 
-    def following(won: list[Array]) -> list[Array]:
+    def following(won: Pair) -> Pair:
         """Followers of actors that have left."""
-        left = jnp.concatenate([won[0], won[1] & leaves])
-        return [follower & ~has & left[jnp.maximum(number, 0)] for follower, has, number in zip(followers, won, ahead)]
+        left = jnp.concatenate([won.cows, won.agents & leaves])
+        last = jnp.maximum(there.cows, 1) - 1, jnp.maximum(there.agents, 1) - 1
+        return Pair(
+            followers.cows & ~won.cows & read(left, last[0], rows=True),
+            followers.agents & ~won.agents & read(left, last[1]),
+        )
 
-    def unlock(carry: tuple[list[Array], list[Array]]) -> tuple[list[Array], list[Array]]:
-        won, new = carry
-        won = [a | b for a, b in zip(won, new)]
+    def unlock(carry: tuple[Pair, Pair]) -> tuple[Pair, Pair]:
+        won = jax.tree.map(jnp.bitwise_or, *carry)
         return won, following(won)
 
     start = unlock((won, following(won)))  # one round for everybody, since a loop costs more than a round
-    won, _ = jax.lax.while_loop(lambda carry: carry[1][0].any() | carry[1][1].any(), unlock, start)
-    return Pair(*won), claims
+    won, _ = jax.lax.while_loop(lambda carry: carry[1].cows.any() | carry[1].agents.any(), unlock, start)
+    return won, claims
+
+
+def _valid(settings: Settings, occupant: Array, wants: Bool[Array, "..."], turn: Array) -> Bool[Array, "..."]:
+    """Whether a cell is free when an actor's turn comes, or at least its occupant has had its own.
+
+    `turn`: one more than the place in the order of acting, so that nobody (0) is always early enough.
+    """
+    first, late = settings.cow_slots
+    unit = occupant.dtype.type
+    acts = jnp.where(occupant <= first + late, occupant + unit(settings.agents), occupant - unit(late))
+    acts = jnp.where(occupant <= first, occupant, acts)
+    return wants & (acts < turn)
 
 
 def winning_turn(settings: Settings, claims: Array) -> Int[Array, "..."]:

@@ -3,15 +3,17 @@
 Axes: A agents, R = 2D(D+1) cells in reach, M = A * R cells in reach of anybody, in the order in which they are seen.
 """
 
+from functools import partial
+
 import jax.numpy as jnp
 import numpy as np
 from flax import struct
 from jaxtyping import Array, Bool, Int, UInt8, UInt16, UInt32
 
 from jaxcoop.cooperation import first_with, tally
+from jaxcoop.envs.macrafter.batching import along, batch_last
 from jaxcoop.envs.macrafter.claims import is_cow
 from jaxcoop.envs.macrafter.config import TOOLS, Settings, half_points, offsets, requirements
-from jaxcoop.envs.macrafter.fences import once
 from jaxcoop.envs.macrafter.types import (
     MATERIAL_MASK,
     RESOURCE_SHIFT,
@@ -65,20 +67,19 @@ class Collection:
     have: Int[Array, " A"]
 
     def units(self) -> dict[int, Int[Array, " A"]]:
-        """Number of cells received of each kind; int32."""
+        """Number of cells received of each kind; int16."""
         mask = jnp.uint32((1 << UNIT_BITS) - 1)
         return {
-            kind: ((self.gains >> (UNIT_BITS * number)) & mask).astype(jnp.int32) for number, kind in enumerate(YIELDS)
+            kind: ((self.gains >> (UNIT_BITS * number)) & mask).astype(jnp.int16) for number, kind in enumerate(YIELDS)
         }
 
     def achievements(self) -> Int[Array, "A 22"]:
         """7: rises of the counters; int16."""
-        gained = jnp.zeros((self.gains.shape[0], len(Achievement)), jnp.int16)
-        for kind, number in self.units().items():
-            gained = gained + number[:, None].astype(jnp.int16) * one_hot(YIELDS[kind][2], len(Achievement)).astype(
-                np.int16
-            )
-        return gained
+        shift, mask = np.zeros(len(Achievement), np.uint32), np.zeros(len(Achievement), np.uint32)
+        for number, (_, _, goal) in enumerate(YIELDS.values()):
+            shift[goal], mask[goal] = UNIT_BITS * number, (1 << UNIT_BITS) - 1
+        gains = self.gains[:, None]
+        return ((gains >> along(shift, gains, 1)) & along(mask, gains, 1)).astype(jnp.int16)
 
     def half_points(self, settings: Settings) -> Int[Array, " A"]:
         """13: sum of v * amount, in halves of a point; int32."""
@@ -86,7 +87,7 @@ class Collection:
         halves = jnp.zeros(self.gains.shape, jnp.int32)
         for kind, number in self.units().items():
             if kind < len(points):
-                halves = halves + number * int(points[kind])
+                halves = halves + number.astype(jnp.int32) * int(points[kind])
         return halves
 
     def risen(self) -> UInt32[Array, " A"]:
@@ -109,7 +110,7 @@ def has_tools(settings: Settings, inventory: Int[Array, "A 16"]) -> dict[int, Bo
     held = {name: inventory[:, item] > 0 for name, item in TOOLS.items()}
     able = {}
     for code, need in requirements(settings.tasks).items():
-        ok = jnp.full(inventory.shape[:1], not (need.any_tool and need.tools))
+        ok = jnp.full_like(inventory[:, 0], not (need.any_tool and need.tools), jnp.bool_)
         for tool in need.tools:
             ok = (ok | held[tool]) if need.any_tool else (ok & held[tool])
         able[code] = ok
@@ -118,66 +119,93 @@ def has_tools(settings: Settings, inventory: Int[Array, "A 16"]) -> dict[int, Bo
 
 def reach(settings: Settings, x: Int[Array, " A"], y: Int[Array, " A"]) -> Int[Array, "A R"]:
     """Cells within Manhattan distance D of each agent but its own, W*H outside the world; int16."""
-    steps = offsets(settings.distance)
-    nx, ny = x[:, None] + steps[:, 0], y[:, None] + steps[:, 1]
+    x, y = x[:, None], y[:, None]
+    dx, dy = (along(step, x, 1) for step in offsets(settings.distance).T)
+    nx, ny = x + dx, y + dy
     inside = (nx >= 0) & (nx < settings.width) & (ny >= 0) & (ny < settings.height)
     return jnp.where(inside, nx * settings.height + ny, jnp.int16(settings.cells))
 
 
 def collect(
     settings: Settings,
-    cells: UInt8[Array, " W*H"],
-    occupants: Array,
-    x: Int[Array, " A"],
-    y: Int[Array, " A"],
+    cell: Int[Array, "A R"],
+    ground: UInt8[Array, "A R"],
+    before: UInt8[Array, "A R"] | None,
+    occupant: Array,
     inventory: Int[Array, "A 16"],
     collector: Bool[Array, " A"],
-    t: Int[Array, ""],
-) -> Collection:
+) -> tuple[Collection, Int[Array, "A R"], UInt8[Array, "A R"]]:
     """All collectors act together: a cell is collected where p able ones or more have it in reach.
 
-    Nothing is written; see `consumed` and the fields of the result.  With a bag limit an able collector that has no
-    room left for a unit counts for p but receives nothing (our own reading).
+    `cell`: from `reach`; `ground`: their bytes, `before`: those at the start of the step if they may differ;
+    `occupant`: their entries of the occupancy.  Returns what was done, the cells that change (W*H: none) and their
+    bytes.  With a bag limit an able collector that has no room left for a unit counts for p but receives nothing (our
+    own reading).
     """
-    needs = requirements(settings.tasks)
-    cell = reach(settings, x, y)  # [A, R]
-    at = jnp.minimum(cell, jnp.int16(settings.cells - 1))
-    material, occupant = material_of(cells[at]), occupants[at]
-    code = jnp.where(is_cow(settings, occupant), jnp.uint8(Thing.COW), jnp.uint8(0))
-    for kind in (*RESOURCES, Material.WATER):
-        code = jnp.where(material == kind, jnp.uint8(kind), code)
-    code = jnp.where(collector[:, None] & (cell < settings.cells), code, jnp.uint8(0))
+    seen = batch_last(partial(_seen, settings))(cell, ground, occupant, inventory, collector)
+    wanted, able, required = seen
+    count, order = counted(settings, wanted, able)
+    return batch_last(partial(_collected, settings))(
+        cell, ground, before, occupant, inventory, able, required, count, order, collector
+    )
 
-    able, required = jnp.zeros(code.shape, jnp.bool_), jnp.zeros(code.shape, jnp.int32)
+
+def _codes(settings: Settings, cell: Array, ground: Array, occupant: Array, collector: Array) -> UInt8[Array, "A R"]:
+    """What each collector can collect, 0: nothing."""
+    material = material_of(ground)
+    code = jnp.where(is_cow(settings, occupant), jnp.uint8(Thing.COW), jnp.uint8(0))
+    is_kind = (material >= Material.COAL) & (material <= Material.DIAMOND)
+    for kind in (Material.TREE, Material.STONE, Material.WATER):
+        is_kind = is_kind | (material == kind)
+    code = jnp.where(is_kind, material, code)
+    return jnp.where(collector[:, None] & (cell < settings.cells), code, jnp.uint8(0))
+
+
+def _seen(
+    settings: Settings, cell: Array, ground: Array, occupant: Array, inventory: Array, collector: Array
+) -> tuple[Int[Array, "A R"], Bool[Array, "A R"], Int[Array, "A R"]]:
+    """Cells with something to collect (-1: none), whether the collector is able to, and p; int16."""
+    needs = requirements(settings.tasks)
+    code = _codes(settings, cell, ground, occupant, collector)
+    able, required = jnp.zeros_like(code, jnp.bool_), jnp.zeros_like(code, jnp.int16)
     for kind, ok in has_tools(settings, inventory).items():
         able = able | ((code == kind) & ok[:, None])
-        required = jnp.where(code == kind, needs[kind].agents, required)
-    # bit 7: able
-    packed = once(code | (able.astype(jnp.uint8) << 7), t)
-    code, able = packed & 127, packed >= 128
-    count, order = counted(settings, jnp.where(code > 0, cell, jnp.int16(-1)), able)
+        required = jnp.where(code == kind, jnp.int16(needs[kind].agents), required)
+    return jnp.where(code > 0, cell, jnp.int16(-1)), able, required
+
+
+def _collected(
+    settings: Settings,
+    cell: Array,
+    ground: Array,
+    before: Array | None,
+    occupant: Array,
+    inventory: Array,
+    able: Array,
+    required: Array,
+    count: Array,
+    order: Array,
+    collector: Array,
+) -> tuple[Collection, Array, Array]:
+    """Results of `collect`, from what is known of each cell in reach."""
+    code = _codes(settings, cell, ground, occupant, collector)
     is_collected = (code > 0) & (count >= required)
     received = is_collected & able
     if settings.bag:
         received = with_room(settings, received, code, inventory)
-    flags = once(is_collected.astype(jnp.uint8) | (received.astype(jnp.uint8) << 1), t)
-    is_collected, received = flags > 0, flags > 1
     # code -> UNIT_BITS * its number among the kinds, as a look-up in two words
     low, high = (sum(k << (4 * (c & 7)) for k, c in enumerate(YIELDS) if c // 8 == half) for half in (0, 1))
     word = jnp.where(code < 8, jnp.uint32(low), jnp.uint32(high))
     place = ((word >> (4 * (code & 7).astype(jnp.uint32))) & 15) * UNIT_BITS
-    unit = received.astype(jnp.uint32) << place
-    gains = unit[:, 0]
-    for column in range(1, unit.shape[1]):
-        gains = gains + unit[:, column]
-    note = once(notes(order, code, able, is_collected, required, count), t)
-    return Collection(
+    gains = (received.astype(jnp.uint32) << place).sum(1, dtype=jnp.uint32)
+    note = notes(order, code, able, is_collected, required, count)
+    done = Collection(
         cell=cell,
         code=code,
         is_collected=is_collected,
         received=received,
         occupant=occupant,
-        gains=once(gains, t),
+        gains=gains,
         blocked=jnp.where(
             note < 0,
             jnp.int8(-1),
@@ -186,33 +214,36 @@ def collect(
         need=jnp.where(note < 0, 0, (note >> 7) & 127).astype(jnp.int8),
         have=jnp.where(note < 0, 0, note & 127).astype(jnp.int8),
     )
-
-
-def one_hot(index: int, size: int, value: int = 1) -> np.ndarray:
-    """int32[size] with `value` at `index`."""
-    return np.where(np.arange(size) == index, value, 0).astype(np.int32)
+    return done, *consumed(settings, done, ground if before is None else before)
 
 
 def counted(
     settings: Settings, seen: Int[Array, "A R"], able: Bool[Array, "A R"]
 ) -> tuple[Int[Array, "A R"], Int[Array, "A R"]]:
-    """For each entry: able agents at its cell, and the first entry with that cell (0 to M-1); int32.
+    """For each entry: able agents at its cell, and the first entry with that cell (0 to M-1); int16.
 
     `seen`: cell, -1 for nothing to collect; such entries have order -1.
     """
-    flat, ok = seen.reshape(-1), able.reshape(-1)
+    size = seen.size
+    if size <= PAIRWISE:
+        return batch_last(_compared)(seen, able)
+    cells = seen.reshape(-1).astype(jnp.int32)
+    count = tally(jnp.where(able.reshape(-1), cells, -1), cells, settings.cells)
+    order = first_with(cells, settings.cells)
+    return count.astype(jnp.int16).reshape(seen.shape), order.astype(jnp.int16).reshape(seen.shape)
+
+
+def _compared(seen: Int[Array, "A R"], able: Bool[Array, "A R"]) -> tuple[Int[Array, "A R"], Int[Array, "A R"]]:
+    """`counted` by comparing all pairs."""
+    flat, ok = (x.reshape(-1, *x.shape[2:]) for x in (seen, able))
     size = flat.shape[0]
-    if size > PAIRWISE:
-        cells = flat.astype(jnp.int32)
-        count = tally(jnp.where(ok, cells, -1), cells, settings.cells)
-        return count.reshape(seen.shape), first_with(cells, settings.cells).reshape(seen.shape)
-    count, order = jnp.zeros((size,), jnp.int16), jnp.full((size,), size, jnp.int16)
+    count, order = jnp.zeros_like(flat), jnp.full_like(flat, size)
     for entry in reversed(range(size)):
         same = flat == flat[entry]
         count = count + (same & ok[entry]).astype(jnp.int16)
         order = jnp.where(same, jnp.int16(entry), order)
     order = jnp.where(flat < 0, jnp.int16(-1), order)
-    return count.astype(jnp.int32).reshape(seen.shape), order.astype(jnp.int32).reshape(seen.shape)
+    return count.reshape(seen.shape), order.reshape(seen.shape)
 
 
 def notes(
@@ -229,20 +260,16 @@ def notes(
     agents, whether it is one (`FEW_BIT`), and above them the order of the cell.
     """
     few = ~is_collected
-    numbers = FEW_BIT | (jnp.minimum(required, 127) << 7) | jnp.minimum(count, 127)
-    entry = (order << NOTE_BITS) | jnp.where(few, numbers, 0)
-    entry = jnp.where((code > 0) & (few | ~able), entry, -1)
-    last = entry[:, 0]
-    for column in range(1, entry.shape[1]):
-        last = jnp.maximum(last, entry[:, column])
-    return last
+    numbers = FEW_BIT | (jnp.minimum(required, 127).astype(jnp.int32) << 7) | jnp.minimum(count, 127).astype(jnp.int32)
+    entry = (order.astype(jnp.int32) << NOTE_BITS) | jnp.where(few, numbers, 0)
+    return jnp.where((code > 0) & (few | ~able), entry, -1).max(1)
 
 
 def with_room(
     settings: Settings, received: Bool[Array, "A R"], code: Array, inventory: Int[Array, "A 16"]
 ) -> Bool[Array, "A R"]:
     """Units for which there is room in the bag, cell by cell; food and drink weigh nothing."""
-    load = inventory[:, BAG_ITEMS].sum(-1, dtype=jnp.int32)
+    load = inventory[:, BAG_ITEMS].sum(1, dtype=jnp.int32)
     kept = []
     for column in range(received.shape[1]):
         is_heavy = (code[:, column] != Material.WATER) & (code[:, column] != Thing.COW)
@@ -253,19 +280,16 @@ def with_room(
 
 
 def consumed(
-    settings: Settings, cells: UInt8[Array, " W*H"], before: UInt8[Array, " W*H"], done: Collection
-) -> UInt8[Array, " W*H"]:
-    """2, 14: the map without the collected resources; what they were is kept in the cell's byte.
+    settings: Settings, done: Collection, before: UInt8[Array, "A R"]
+) -> tuple[Int[Array, "A R"], UInt8[Array, "A R"]]:
+    """2, 14: cells whose resource is gone (W*H: none) and their bytes, which keep in mind what it was.
 
-    `before`: the map at the start of the step.  A stone that was placed in this very step was never a task, so that it
+    `before`: bytes at the start of the step.  A stone that was placed in this very step was never a task, so that it
     leaves the memory of the cell alone.
     """
-    at = jnp.minimum(done.cell, jnp.int16(settings.cells - 1))
-    old = before[at]
-    memory = old >> RESOURCE_SHIFT
+    memory = before >> RESOURCE_SHIFT
     for number, kind in enumerate(RESOURCES):
-        memory = jnp.where((old & MATERIAL_MASK) == kind, jnp.uint8(number + 1), memory)
+        memory = jnp.where((before & MATERIAL_MASK) == kind, jnp.uint8(number + 1), memory)
     ground = jnp.where(done.code == Material.TREE, jnp.uint8(Material.GRASS), jnp.uint8(Material.PATH))
     is_gone = done.is_collected & (done.code != Material.WATER) & (done.code != Thing.COW)
-    where = jnp.where(is_gone, done.cell, jnp.int16(settings.cells))
-    return cells.at[where].set(ground | (memory << RESOURCE_SHIFT), mode="drop")
+    return jnp.where(is_gone, done.cell, jnp.int16(settings.cells)), ground | (memory << RESOURCE_SHIFT)

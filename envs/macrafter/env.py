@@ -10,13 +10,14 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Int
+from jaxtyping import Array, Bool, Int, UInt32
 
 from jaxcoop.cooperation import Attempts, TaskTable, add, no_totals
 from jaxcoop.core import Env, Step
 from jaxcoop.core.registry import unknown
 from jaxcoop.core.skills import Skills
-from jaxcoop.envs.macrafter import balance, generate, observe, rules, tasks
+from jaxcoop.envs.macrafter import balance, generate, observe, rules, tasks, updates
+from jaxcoop.envs.macrafter.batching import kept
 from jaxcoop.envs.macrafter.config import MAX_AGENTS, MAX_CELLS, Settings, canonical, chunk_grid
 from jaxcoop.envs.macrafter.objects import touch
 from jaxcoop.envs.macrafter.outcomes import no_last
@@ -42,6 +43,22 @@ MIN_SIDE = 3
 NEVER = 2**31 - 1
 DRAW_BITS = 3
 """11: bits for a cow: whether it stays, and the direction."""
+
+
+def hashed(words: UInt32[Array, " K"], size: int, first: int = 0) -> UInt32[Array, " size"]:
+    """Random words number `first` to `first + size - 1` of a step whose key holds the random `words`.
+
+    A round of an integer hash for each of `words`, at a fraction of the cost of as many words of the generator; a key
+    that was folded or split off is as good as random itself.  The hash is triple32 of C. Wellons' hash prospector.
+    """
+    x = jnp.arange(first, first + size, dtype=jnp.uint32) * jnp.uint32(0x9E3779B9)
+    for k in range(words.shape[0]):
+        x = x ^ words[k]
+        x = (x ^ (x >> 17)) * jnp.uint32(0xED5AD4BB)
+        x = (x ^ (x >> 11)) * jnp.uint32(0xAC4C1B51)
+        x = (x ^ (x >> 15)) * jnp.uint32(0x31848BAB)
+        x = x ^ (x >> 14)
+    return x
 
 
 @dataclasses.dataclass(frozen=True)
@@ -201,18 +218,16 @@ class MACrafter(Env):
 
     def sample_draws(self, key: Array, state: State) -> Draws:
         """11: what every cow tries, and the numbers of the balancing."""
-        slots = state.cow_x.shape[0]
-        per_word = 32 // DRAW_BITS
-        num_words = -(-slots // per_word)
-        # one draw for both, as every call of the generator costs as much as some ten words
-        num_chunks = balance.num_chunks(self.width, self.height) if self.balance else 0
-        words = jax.random.bits(key, (num_words + num_chunks,), jnp.uint32)
-        shifts = jnp.arange(per_word, dtype=jnp.uint32) * DRAW_BITS
-        drawn = ((words[None, :num_words] >> shifts[:, None]).reshape(-1)[:slots] & 7).astype(jnp.int8)
-        return Draws(
-            cow=jnp.where(drawn < 4, drawn, jnp.int8(-1)),
-            balance=balance.BalanceDraws(words[num_words:]) if self.balance else None,
-        )
+        slots, chunks = state.cow_x.shape[0], balance.num_chunks(self.width, self.height)
+
+        def draw(words: Array) -> Draws:
+            drawn = (hashed(words, slots) >> (32 - DRAW_BITS)).astype(jnp.int8)
+            return Draws(
+                cow=jnp.where(drawn < 4, drawn, jnp.int8(-1)),
+                balance=balance.BalanceDraws(hashed(words, chunks, slots)) if self.balance else None,
+            )
+
+        return kept(draw)(jax.random.key_data(key).reshape(-1))
 
     def step(self, state: State, actions: Int[Array, " A"] | Command, draws: Draws) -> Step:
         """5: one step; after the end of the episode nothing changes."""
@@ -225,10 +240,10 @@ class MACrafter(Env):
         done = rules.step(self.settings, state, actions, draws)
         nxt, happened = done.state, None
         if isinstance(actions, Command):
-            listed = ~state.removed & ~rules.is_over(self.settings, state)
+            listed = ~state.removed & ~updates.is_over(self.settings, state)
             happened = tasks.attempts(self.settings, nxt, actions, done.collection, listed)
             nxt = dataclasses.replace(nxt, attempts=add(state.attempts, happened))
-        ended = rules.is_over(dataclasses.replace(self.settings, max_steps=NEVER), nxt)
+        ended = updates.is_over(dataclasses.replace(self.settings, max_steps=NEVER), nxt)
         code = jnp.where(done.collection.received, done.collection.code, jnp.uint8(0))
         step = Step(
             state=nxt,

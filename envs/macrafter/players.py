@@ -5,8 +5,10 @@ Axes: A agents.  Moves and placements, where players get into each other's way, 
 
 import jax.numpy as jnp
 import numpy as np
+from flax import struct
 from jaxtyping import Array, Bool, Int, UInt8, UInt32
 
+from jaxcoop.envs.macrafter.batching import along
 from jaxcoop.envs.macrafter.claims import winning_turn
 from jaxcoop.envs.macrafter.collect import YIELDS
 from jaxcoop.envs.macrafter.config import Settings
@@ -41,47 +43,74 @@ def neighbourhood(settings: Settings, x: Int[Array, " A"], y: Int[Array, " A"]) 
 
     8.3, E1: for a player in the first column or the first row all of it is outside.
     """
-    dx, dy = (jnp.asarray([d // 3 - 1 if axis else d % 3 - 1 for d in range(9)], jnp.int16) for axis in (1, 0))
-    nx, ny = x[:, None] + dx, y[:, None] + dy
-    inside = (nx < settings.width) & (ny < settings.height) & ((x > 0) & (y > 0))[:, None]
+    steps = np.array([(d % 3 - 1, d // 3 - 1) for d in range(9)], np.int16)
+    on_edge = (x <= 0) | (y <= 0)
+    x, y, on_edge = x[:, None], y[:, None], on_edge[:, None]
+    nx, ny = x + along(steps[:, 0], x, 1), y + along(steps[:, 1], y, 1)
+    inside = (nx < settings.width) & (ny < settings.height) & ~on_edge
     return jnp.where(inside, nx * settings.height + ny, jnp.int16(settings.cells))
 
 
 def near_stations(
-    settings: Settings,
-    before: UInt8[Array, " W*H"],
-    after: UInt8[Array, " W*H"],
-    claims: Array,
-    x: Int[Array, " A"],
-    y: Int[Array, " A"],
+    settings: Settings, block: Int[Array, "A 9"], old: UInt8[Array, "A 9"], late: "PlacedNow | SeenAfter"
 ) -> dict[int, Bool[Array, " A"]]:
     """8.3: whether each station is near when the agent's turn comes.
 
-    `before`, `after`: the map before and after this step's updates; a station that is only in the latter was put there
-    by the winner of its cell, and counts for the agents after it.
+    `block`: from `neighbourhood`; `old`: bytes of its cells before this step's updates.
     """
-    block = neighbourhood(settings, x, y)
-    inside = block < settings.cells
-    at = jnp.where(inside, block, jnp.int16(0))
-    old, new = material_of(before[at]), material_of(after[at])
-    turn = settings.cow_slots[0] + jnp.arange(settings.agents, dtype=jnp.int32)
-    in_time = winning_turn(settings, claims[at]) < turn[:, None]
+    inside, material = block < settings.cells, material_of(old)
     return {
-        station: (inside & ((old == station) | ((new == station) & in_time))).any(-1)
+        station: (inside & (material == station)).any(1) | late.near(settings, block, station)
         for station in (Material.TABLE, Material.FURNACE)
     }
+
+
+@struct.dataclass
+class PlacedNow:
+    """Stations that a small team puts up in this step: all agents are compared with each other."""
+
+    x: Int[Array, " A"]  # where the agent stands, and its cell ahead
+    y: Int[Array, " A"]
+    ahead_x: Int[Array, " A"]
+    ahead_y: Int[Array, " A"]
+    station: Int[Array, " A"]  # Material of the station that it puts ahead, 0 none; uint8
+
+    def near(self, settings: Settings, block: Int[Array, "A 9"], station: int) -> Bool[Array, " A"]:
+        """Whether an agent with a lower id puts such a station near."""
+        del settings
+        is_near = jnp.zeros_like(self.x, jnp.bool_)
+        ids = along(np.arange(self.x.shape[0]), self.x)
+        for other in range(self.x.shape[0] - 1):
+            dx, dy = self.ahead_x[other] - self.x, self.ahead_y[other] - self.y
+            touches = (jnp.abs(dx) <= 1) & (jnp.abs(dy) <= 1) & (ids > other)
+            is_near = is_near | (touches & (self.station[other] == station))
+        return is_near & (self.x > 0) & (self.y > 0)
+
+
+@struct.dataclass
+class SeenAfter:
+    """Stations that a large team puts up in this step: those of the new map, by the winner of their cell."""
+
+    new: UInt8[Array, "A 9"]  # bytes of the cells of `neighbourhood` after the step's updates
+    claims: Array  # [A, 9], their entries of the map of claims
+
+    def near(self, settings: Settings, block: Int[Array, "A 9"], station: int) -> Bool[Array, " A"]:
+        """Whether an actor before the agent has put such a station near."""
+        turn = along(settings.cow_slots[0] + np.arange(settings.agents), block)
+        in_time = winning_turn(settings, self.claims) < turn
+        return ((block < settings.cells) & (material_of(self.new) == station) & in_time).any(1)
 
 
 def crafted(
     action: Int[Array, " A"], near: dict[int, Bool[Array, " A"]], inventory: Int[Array, "A 16"]
 ) -> Int[Array, " A"]:
-    """8.3: the `Action` with which each agent makes something in this step, 0 for nothing; int32."""
-    done = jnp.zeros(action.shape, jnp.int32)
+    """8.3: the `Action` with which each agent makes something in this step, 0 for nothing; int8."""
+    done = jnp.zeros_like(action, jnp.int8)
     for make, (recipe, station) in CRAFTS.items():
         can = (action == make) & near[station]
         for item, amount in recipe:
             can = can & (inventory[:, item] >= amount)
-        done = jnp.where(can, jnp.int32(make), done)
+        done = jnp.where(can, jnp.int8(make), done)
     return done
 
 
@@ -94,7 +123,7 @@ def change(
 ) -> tuple[UInt32[Array, " A"], UInt32[Array, " A"]]:
     """What making, placing and collecting change in the inventories but for the vitals, packed, for each agent."""
     bias = sum(CHANGE_BIAS << (CHANGE_BITS * k) for k in range(PER_WORD))
-    words = [jnp.full(made.shape, bias, jnp.int32) for _ in range(2)]
+    words = [jnp.full_like(made, bias, jnp.int32) for _ in range(2)]
 
     def add(number: Array, item: int, amount: int) -> None:
         word, place = divmod(item - Item.SAPLING, PER_WORD)
@@ -123,14 +152,14 @@ def inventory_after(
 
     Players that do not update keep what they have, cut to what int8 holds.
     """
-    entry = np.arange(len(Item)) - Item.SAPLING
-    shift = np.where(entry >= 0, entry % PER_WORD * CHANGE_BITS, 0).astype(np.uint32)
-    word = jnp.where(entry < PER_WORD, words[0][:, None], words[1][:, None])
-    amount = ((word >> shift) & ((1 << CHANGE_BITS) - 1)).astype(jnp.int32) - CHANGE_BIAS
-    level = ((levels[:, None] >> np.where(entry < 0, 8 * np.arange(len(Item)), 0).astype(np.uint32)) & 255).astype(
-        jnp.int32
-    )
-    new = jnp.where(entry < 0, level, jnp.clip(inventory + amount, 0, jnp.asarray(CAPS)))
+    number = np.arange(len(Item)) - Item.SAPLING
+    is_vital, cap = along(number < 0, inventory, 1), along(CAPS.astype(inventory.dtype), inventory, 1)
+    shift = along(np.where(number >= 0, number % PER_WORD * CHANGE_BITS, 0).astype(np.uint32), inventory, 1)
+    place = along(np.where(number < 0, 8 * np.arange(len(Item)), 0).astype(np.uint32), inventory, 1)
+    word = jnp.where(along(number < PER_WORD, inventory, 1), words[0][:, None], words[1][:, None])
+    amount = ((word >> shift) & ((1 << CHANGE_BITS) - 1)).astype(inventory.dtype) - CHANGE_BIAS
+    level = ((levels[:, None] >> place) & 255).astype(inventory.dtype)
+    new = jnp.where(is_vital, level, jnp.clip(inventory + amount, 0, cap))
     return jnp.clip(jnp.where(updates[:, None], new, inventory), -127, 127).astype(jnp.int8)
 
 
@@ -156,7 +185,7 @@ def sleep_first(
     is_tired = energy < CAPS[Item.ENERGY]
     asleep = sleeping & updates
     wakes = asleep & ~is_tired
-    action = jnp.where(asleep & is_tired, Action.SLEEP, action)
+    action = jnp.where(asleep & is_tired, jnp.int8(Action.SLEEP), action)
     return action, (sleeping & ~wakes) | (updates & is_tired & (action == Action.SLEEP)), wakes
 
 
@@ -168,37 +197,38 @@ def live(
     burns: Bool[Array, " A"],
     units: dict[int, Int[Array, " A"]],
 ) -> tuple[tuple[Array, ...], Int[Array, "A 4"]]:
-    """V1 and V2: hunger, thirst, fatigue, recovery: new levels of the vitals (int32[A] each), new counters (int16).
+    """V1 and V2: hunger, thirst, fatigue, recovery: new levels of the vitals ([A] each), new counters (int16).
 
     `levels`: before the step's gains, which are `units` of water and cows; `burns`: moved in lava.
     """
-    hunger, thirst, fatigue, recover = (counters[:, k].astype(jnp.int32) for k in range(4))
+    kind = levels.dtype
+    hunger, thirst, fatigue, recover = (counters[:, k] for k in range(4))
     health, food, drink, energy = (levels[:, k] for k in range(4))
     health = jnp.where(burns, 0, health)
-    food = food + units[Thing.COW] * YIELDS[Thing.COW][1]
-    drink = drink + units[Material.WATER] * YIELDS[Material.WATER][1]
+    food = food + units[Thing.COW].astype(kind) * YIELDS[Thing.COW][1]
+    drink = drink + units[Material.WATER].astype(kind) * YIELDS[Material.WATER][1]
     if settings.vitals:
-        pace = jnp.where(asleep, 1, 2)
+        pace = jnp.where(asleep, jnp.int16(1), jnp.int16(2))
         hunger, thirst = hunger + pace, thirst + pace
         starves, dries = hunger > HUNGER, thirst > THIRST
-        hunger, food = jnp.where(starves, 0, hunger), food - starves.astype(jnp.int32)
-        thirst, drink = jnp.where(dries, 0, thirst), drink - dries.astype(jnp.int32)
+        hunger, food = jnp.where(starves, 0, hunger), food - starves.astype(kind)
+        thirst, drink = jnp.where(dries, 0, thirst), drink - dries.astype(kind)
         fatigue = jnp.where(asleep, jnp.minimum(fatigue - 2, 0), fatigue + 2)
         rested, tired = fatigue < FATIGUE_LOW, fatigue > FATIGUE_HIGH
         fatigue = jnp.where(rested | tired, 0, fatigue)
-        energy = energy + rested.astype(jnp.int32) - tired.astype(jnp.int32)
+        energy = energy + rested.astype(kind) - tired.astype(kind)
     well = (food > 0) & (drink > 0) & ((energy > 0) | asleep)
-    recover = recover + jnp.where(well, jnp.where(asleep, 4, 2), jnp.where(asleep, -1, -2))
+    gain, loss = (jnp.where(asleep, jnp.int16(a), jnp.int16(b)) for a, b in ((4, 2), (-1, -2)))
+    recover = recover + jnp.where(well, gain, loss)
     heals, fades = recover > RECOVER_HIGH, recover < RECOVER_LOW
     recover = jnp.where(heals | fades, 0, recover)
-    health = jnp.where(fades, jnp.maximum(0, health - 1), health + heals.astype(jnp.int32))
-    new = jnp.stack([hunger, thirst, fatigue, recover], axis=1).astype(jnp.int16)
-    return (health, food, drink, energy), new
+    health = jnp.where(fades, jnp.maximum(0, health - 1), health + heals.astype(kind))
+    return (health, food, drink, energy), jnp.stack([hunger, thirst, fatigue, recover], axis=1)
 
 
 def packed_levels(levels: tuple[Array, ...]) -> UInt32[Array, " A"]:
     """V3: levels within their caps, one byte each."""
-    packed = jnp.zeros(levels[0].shape, jnp.uint32)
+    packed = jnp.zeros_like(levels[0], jnp.uint32)
     for item, level in enumerate(levels):
         packed = packed | (jnp.clip(level, 0, int(CAPS[item])).astype(jnp.uint32) << (8 * item))
     return packed

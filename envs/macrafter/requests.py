@@ -9,15 +9,18 @@ import numpy as np
 from jaxtyping import Array, Bool, Int, UInt8
 
 from jaxcoop.envs.macrafter.config import Settings
+from jaxcoop.envs.macrafter.outcomes import Requests
 from jaxcoop.envs.macrafter.types import (
     DELTA_X,
     DELTA_Y,
     MATERIAL_MASK,
     PLACES,
     PLANT_BIT,
+    Command,
     Item,
     Material,
     Reason,
+    State,
     material_of,
 )
 
@@ -50,11 +53,11 @@ def allowed_ground(what: Array, material: Array) -> Bool[Array, "..."]:
     return ok
 
 
-def has_ingredients(what: Array, inventory: Int[Array, "... 16"]) -> Bool[Array, "..."]:
+def has_ingredients(what: Int[Array, " A"], inventory: Int[Array, "A 16"]) -> Bool[Array, " A"]:
     """2: whether an inventory holds what number `what` of `PLACES` uses."""
-    ok = jnp.zeros(what.shape, jnp.bool_)
+    ok = jnp.zeros_like(what, jnp.bool_)
     for number, (item, amount) in enumerate(RECIPES):
-        ok = ok | ((what == number) & (inventory[..., item] >= amount))
+        ok = ok | ((what == number) & (inventory[:, item] >= amount))
     return ok
 
 
@@ -156,3 +159,27 @@ def pay(what: Int[Array, " A"], done: Bool[Array, " A"], inventory: Int[Array, "
         price = np.where(np.arange(len(Item)) == item, amount, 0).astype(np.int32)
         inventory = inventory - (done & (what == number))[:, None].astype(jnp.int32) * price
     return inventory
+
+
+def carry_out(
+    settings: Settings, command: Command, state: State, occupants: Array, live: Bool[Array, ""]
+) -> tuple[UInt8[Array, " W*H"], Int[Array, "A 16"], Requests]:
+    """S2, S3: map and inventories (int32) after the requests of a command, and what became of these.
+
+    `occupants`: who is where; `live`: nothing is carried out unless it holds.
+    """
+    listed = ~state.removed & live
+    inventory, share_reason, shared = share(command.share, state.inventory.astype(jnp.int32), listed)
+    cells, inventory, place_reason, placed = place(
+        settings,
+        state.material.reshape(-1),
+        occupants,
+        command.place,
+        state.x,
+        state.y,
+        state.facing,
+        inventory,
+        listed,
+    )
+    has_place = (command.place >= 0) & listed
+    return cells, inventory, Requests(has_place, command.place, place_reason, placed, share_reason, shared)

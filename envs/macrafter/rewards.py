@@ -5,9 +5,11 @@ Axes: A agents.
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from flax import struct
 from jaxtyping import Array, Bool, Float, Int, UInt32
 
+from jaxcoop.envs.macrafter.batching import along
 from jaxcoop.envs.macrafter.objects import FEW
 from jaxcoop.envs.macrafter.types import RESOURCE_ITEMS, Achievement, Action, Item, Material, Thing
 
@@ -61,15 +63,15 @@ def collector_units(amounts: dict[int, Int[Array, " A"]]) -> Float[Array, " A"]:
 
 def bits_of(achievements: Int[Array, "A 22"]) -> UInt32[Array, " A"]:
     """Achievements with a count above 0, as bits."""
-    bit = jnp.uint32(1) << jnp.arange(len(Achievement), dtype=jnp.uint32)
-    return jnp.where(achievements > 0, bit, jnp.uint32(0)).sum(-1, dtype=jnp.uint32)
+    bit = along(np.uint32(1) << np.arange(len(Achievement), dtype=np.uint32), achievements, 1)
+    return jnp.where(achievements > 0, bit, jnp.uint32(0)).sum(1, dtype=jnp.uint32)
 
 
 def new_to_team(has: UInt32[Array, " A"], unlocked: UInt32[Array, ""]) -> tuple[UInt32[Array, " A"], UInt32[Array, ""]]:
     """Bits of each agent that neither the team nor an agent with a lower id has, and the team's bits after that."""
     if has.shape[0] > FEW:
-        up_to = jax.lax.associative_scan(jnp.bitwise_or, has)
-        before = jnp.concatenate([jnp.zeros((1,), jnp.uint32), up_to[:-1]]) | unlocked
+        up_to = jax.lax.associative_scan(jnp.bitwise_or, has, axis=0)
+        before = jnp.concatenate([jnp.zeros_like(has[:1]), up_to[:-1]]) | unlocked
         return has & ~before, unlocked | up_to[-1]
     new = []
     for i in range(has.shape[0]):
@@ -92,7 +94,7 @@ def non_collector_pay(
     above 0.  One that several have is paid to the lowest id.  What the action itself brings is paid at the next step.
     """
     is_move = (action >= Action.MOVE_LEFT) & (action <= Action.MOVE_DOWN)
-    total = jnp.where(is_move, MOVE, jnp.where(action == Action.NOOP, 0, OTHER))
+    total = jnp.where(is_move, jnp.int32(MOVE), jnp.where(action == Action.NOOP, jnp.int32(0), jnp.int32(OTHER)))
     new, unlocked = new_to_team(jnp.where(entitled, has, jnp.uint32(0)), unlocked)
     for goal, weight in ACHIEVEMENT_WEIGHTS.items():
         total = total + ((new >> goal) & 1).astype(jnp.int32) * (FACTOR * weight)

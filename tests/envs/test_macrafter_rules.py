@@ -7,8 +7,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxcoop.envs.macrafter import MACrafter, claims, config, observe
+from jaxcoop.envs.macrafter import MACrafter, balance, claims, config, observe
 from jaxcoop.envs.macrafter.types import Action, Draws, Item, Material, as_command
+from jaxcoop.envs.macrafter.updates import counted_on
 
 GRASS = jnp.full((8, 8), Material.GRASS, jnp.uint8)
 NOWHERE = jnp.zeros((0,), jnp.int16)
@@ -226,3 +227,53 @@ def test_a_local_view_is_the_window_of_the_full_one_around_the_agent():
             x, y = int(state.x[i]), int(state.y[i])
             np.testing.assert_array_equal(getattr(local, name)[i], padded[i, x : x + 9, y : y + 7])
     assert (local.agent[:, 4, 3] == jnp.arange(1, 4)).all()
+
+
+@pytest.mark.parametrize(("agents", "requests"), [(3, False), (12, True)])
+def test_an_episode_goes_on_alike_alone_in_a_batch_and_in_a_batch_of_batches(agents, requests):
+    env = MACrafter(agents, 8, 8, balance=False)
+
+    def play_on(key):
+        def one(state, number):
+            key_actions, key_draws, key_place = jax.random.split(jax.random.fold_in(key, number), 3)
+            told = jax.random.randint(key_actions, (agents,), 0, 18)
+            if requests:
+                place = jax.random.randint(key_place, (agents,), -3, 4)
+                told = dataclasses.replace(as_command(told), place=place)
+            draws = env.sample_draws(key_draws, state)
+            rich = dataclasses.replace(state, inventory=jnp.where(number % 8 == 0, jnp.int8(5), state.inventory))
+            step = env.step(rich, told, draws)
+            return step.state, step
+
+        return jax.lax.scan(one, env.start(GRASS, NOWHERE, NOWHERE, *spots), jnp.arange(30))
+
+    spots = (jnp.arange(agents) % 6 + 1, jnp.arange(agents) // 6 + 3)
+    keys = jax.random.split(jax.random.key(agents), 6)
+    batch = jax.jit(jax.vmap(play_on))(keys)
+    nested = jax.jit(jax.vmap(jax.vmap(play_on)))(keys.reshape(2, 3))
+    jax.tree.map(lambda a, b: np.testing.assert_array_equal(a, b.reshape(a.shape)), batch, nested)
+    alone = jax.jit(play_on)(keys[2])
+    jax.tree.map(lambda a, b: np.testing.assert_array_equal(a[2], b), batch, alone)
+
+
+def test_cows_stay_in_half_of_their_draws_and_go_each_way_in_an_eighth():
+    env = MACrafter(1)
+    state = jax.eval_shape(env.reset, jax.random.key(0))
+    state = jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), state)
+    keys = jax.vmap(lambda t: jax.random.fold_in(jax.random.key(5), t))(jnp.arange(4000))
+    draws = jax.jit(jax.vmap(lambda key: env.sample_draws(key, state)))(keys)
+    share = np.stack([(np.asarray(draws.cow) == way).mean(0) for way in (-1, 0, 1, 2, 3)])  # [5, C]
+    assert np.abs(share - np.array([0.5, *[0.125] * 4])[:, None]).max() < 5 * 0.5 / np.sqrt(4000)
+    word = np.asarray(draws.balance.word) / 2**32
+    assert abs((word < balance.SPAWN_BELOW / 2**32).mean() - 0.01) < 0.002
+    drawn = np.concatenate([np.asarray(draws.cow) < 0, word < 0.5], 1)
+    between = np.corrcoef(drawn.T) - np.eye(drawn.shape[1])
+    assert np.abs(between).max() < 6 / np.sqrt(4000)
+
+
+def test_achievement_counters_stay_at_the_largest_number_they_hold():
+    full = jnp.full((1, 22), 32_765, jnp.int16)
+    more = jnp.full((1, 22), 8, jnp.int16)
+    assert counted_on(full, more).tolist() == [[32_767] * 22]
+    assert counted_on(full - 10, more).tolist() == [[32_763] * 22]
+    assert counted_on(full, more).dtype == jnp.int16
