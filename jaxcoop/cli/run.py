@@ -11,7 +11,7 @@ from jaxcoop.cli.arguments import UsageError, check_preset, parse, take_option
 from jaxcoop.cli.checks import check_language, refuse_language_options, say_notes
 from jaxcoop.cli.progress import progress
 from jaxcoop.core.registry import EnvSpec, get_spec, list_envs, make
-from jaxcoop.report.films import check_films, film_episodes
+from jaxcoop.report.films import FIGURES, check_films, film_episodes
 from jaxcoop.report.html import write_report
 from jaxcoop.report.tables import cell_table, shown_table
 from jaxcoop.runs.cell import LANGUAGE, Cell, Finished, run_cell
@@ -66,9 +66,12 @@ def main(arguments: list[str]) -> None:
     )
     if options.run.gif:
         with progress(options.run.gif, 0) as watcher:
+            watcher.note("drawing; the first one takes longest")
             for _ in film_episodes(cell, finished.path, options.run.gif):
                 watcher.advance(1)
     show(cell, finished)
+    if options.run.gif:
+        print(f"pictures: {finished.path / FIGURES}")
 
 
 def options_type(spec: EnvSpec, preset: str | None) -> type:
