@@ -167,7 +167,7 @@ class Cube(Env):
         Numbers that are no action stay.  After the end nothing changes and the reward is 0.
         """
         del draws
-        advance = self._advance if self.physics == "chain" else batch_last(self._advance, self.agents)
+        advance = self._advance if self.physics == "chain" else batch_last(self._advance)
         nxt, reward, terminated, truncated, events = advance(state, actions)
         return Step(nxt, jnp.broadcast_to(reward, (self.agents,)), terminated, truncated, events)
 

@@ -12,11 +12,11 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Int
 
-from jaxcoop.envs.cube.lookup import along, inside, occupants
-from jaxcoop.envs.cube.types import DELTA_COL, DELTA_ROW, Action, Push
+from jaxcoop.envs.cube.lookup import along, block_at, inside, occupants, take, tally
+from jaxcoop.envs.cube.types import Action, Push
 
 settle = jax.lax.optimization_barrier
-"""Computes a value once: the compiler would copy what it follows from into every place that uses it."""
+"""Asks the compiler to compute a value once; some of its passes still copy it, only loops never are (`lookup`)."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -55,8 +55,8 @@ class Pushes(NamedTuple):
     """The push events of a step, by direction (Action - 1)."""
 
     result: Int[Array, "4 B"]  # Push code, int8
-    block: Int[Array, "4 A"]  # block of the agent's push event, -1: none; int16
-    failed: Int[Array, "4 A"]  # Push code of the agent's failed push, NONE: none; int8
+    block: Int[Array, "D A"]  # block of the agent's push event, -1: none; int16; D is 4, or 1 for all directions
+    failed: Int[Array, "D A"]  # Push code of the agent's failed push, NONE: none; int8
     advanced: Bool[Array, " A"]  # moved by a push
 
 
@@ -87,99 +87,102 @@ def step_of(action: Array, dtype: np.dtype) -> tuple[Array, Array]:
     return row, col
 
 
+class _Moving(NamedTuple):
+    """The push phase on its way; events are numbered by pass and block, `direction * B + block`."""
+
+    nxt: Int[Array, ""]  # the coming event with full force, 4 B: there is none
+    board: Board
+    block: Int[Array, " A"]  # that the agent's push is aimed at, -1: none
+    force: Int[Array, " 4B"]
+    success: Bool[Array, " 4B"]
+    advanced: Bool[Array, " A"]
+
+
 def push_phase(layout: Layout, board: Board, action: Int[Array, " A"]) -> tuple[Board, Pushes]:
-    """4.2: up, down, left, right; a block moves at most once in each pass.
+    """4.2: up, down, left, right, and in each pass the blocks in id order.
 
     4.1, 4.3: of the agents in a cell at the start of the step only the one with the highest index pushes.
+
+    Full force is rare, so events that have it are played one after the other.  What a push event is made of depends
+    on earlier passes only: within a pass, blocks and agents that have moved stand in cells that were a block's before,
+    in front of nobody else's block.
     """
+    num_blocks, narrow = len(layout.weights), layout.dtype
+    num_events = 4 * num_blocks
     _, is_under = occupants(layout.side, board.row, board.col, board.row, board.col)
-    action = settle(jnp.where(is_under, Action.STAY, action).astype(layout.dtype))
+    pushes = (action >= Action.UP) & (action <= Action.RIGHT) & ~is_under
+    direction = settle(jnp.where(pushes, action - 1, -1).astype(np.int16))
+    row_step, col_step = step_of(action, narrow)
+    front_row = jnp.where(pushes, board.row + row_step, layout.no_agent).astype(narrow)
+    front_row, front_col = settle((front_row, board.col + col_step))
+    block = settle(block_at(front_row, front_col, board.block_row, board.block_col, layout.weights))
+    events = along(np.arange(num_events, dtype=np.int16), board.row)
+    weight = along(np.tile(np.array(layout.weights, narrow), 4), board.row)
+    of_block, of_direction, weights = events % num_blocks, events // num_blocks, weight[:num_blocks]
 
-    def one_pass(carry: tuple[Board, Array], direction: Any) -> tuple[tuple[Board, Array], Any]:
-        board, advanced = carry
-        board, moved, events = _pass(layout, board, action, *direction)
-        return (board, advanced | moved), events
+    def next_after(event: Any, force: Array) -> Array:
+        waits = (force == weight) & (events > event)
+        return jnp.where(waits, events, np.int16(num_events)).min(0)
 
-    directions = tuple(jnp.asarray(x[1:], layout.dtype) for x in (np.arange(5), DELTA_ROW, DELTA_COL))
+    def play(now: _Moving) -> _Moving:
+        board, event = now.board, now.nxt
+        d, b = event // np.int16(num_blocks), event % np.int16(num_blocks)
+        is_event, is_block = events == event, of_block[:num_blocks] == b
+        w, block_row, block_col = (
+            jnp.where(is_block, x, 0).sum(0, dtype=narrow) for x in (weights, board.block_row, board.block_col)
+        )
+        down, right = step_of(d + 1, narrow)
+        to_row, to_col = block_row + down, block_col + right
+        in_grid = (to_row >= 0) & (to_col >= 0) & (to_row + w <= layout.side) & (to_col + w <= layout.side)
+        meets = _overlap(to_row, to_col, w, board.block_row, board.block_col, weights) & ~is_block
+        in_way = inside(board.row, board.col, to_row, to_col, w)
+        moves = (event < num_events) & in_grid & ~meets.any(0) & ~in_way.any(0)
+        home = to_col + w >= layout.side
+
+        moved = moves & (now.block == b) & (direction == d)
+        # A pusher walks into the cell that its block has left, but not into the goal column (hand-made states only).
+        walks = moved & (board.col + right < layout.side - 1)
+        # For later passes the block stands elsewhere.
+        later = moves & (direction > d)
+        touches = inside(front_row, front_col, to_row, to_col, w) & ~home
+        block = jnp.where(later & (now.block == b), np.int16(-1), now.block)
+        block = jnp.where(later & touches, b, block)
+        there = (block == b)[None] & (direction[None] == along(np.arange(4, dtype=np.int16), direction[None]))
+        count = jnp.repeat(there.sum(1, dtype=narrow), num_blocks, axis=0)  # of each direction
+        force = jnp.where(moves & (of_block == b) & (of_direction > d), count, now.force)
+        row_of = jnp.where(home, layout.no_block, to_row).astype(narrow)
+        board = Board(
+            jnp.where(walks, board.row + down, board.row),
+            jnp.where(walks, board.col + right, board.col),
+            jnp.where(is_block & moves, row_of, board.block_row),
+            jnp.where(is_block & moves, to_col, board.block_col),
+        )
+        success = now.success | (is_event & moves)
+        return _Moving(next_after(event, force), board, block, force, success, now.advanced | moved)
+
+    event = jnp.where(block < 0, np.int16(-1), direction * np.int16(num_blocks) + block)
+    force = tally(settle(event), num_events).astype(narrow)
+    none = jnp.zeros(force.shape, jnp.bool_)
     nobody = jnp.zeros(board.row.shape, jnp.bool_)
-    (board, advanced), events = jax.lax.scan(one_pass, (board, nobody), directions)
-    result, block, failed = events
-    return board, Pushes(result, block, failed, advanced)
+    first = _Moving(next_after(np.int16(-1), force), board, block, force, none, nobody)
+    end = jax.lax.while_loop(lambda now: (now.nxt < num_events).any(), play, first)
+
+    failure = jnp.where(end.force == weight, Push.BLOCKED_DESTINATION, Push.INSUFFICIENT_FORCE).astype(jnp.int8)
+    result = jnp.where(end.force > 0, jnp.where(end.success, np.int8(Push.SUCCESS), failure), np.int8(Push.NONE))
+    own = take(result, direction * np.int16(num_blocks) + end.block)
+    failed = jnp.where((end.block < 0) | end.advanced, np.int8(Push.NONE), own)
+    result = result.reshape(4, num_blocks, *result.shape[1:])
+    return end.board, Pushes(result, end.block[None], failed[None], end.advanced)
 
 
-def _pass(
-    layout: Layout, board: Board, action: Array, direction: Array, row_step: Array, col_step: Array
-) -> tuple[Board, Array, tuple[Array, Array, Array]]:
-    """All pushes in one direction: `(board, advanced agents, events)`.
-
-    Blocks are visited in id order, but only one thing hangs on it: a push empties the old cells of its pushers, for
-    blocks of a higher id.  Everything else about a block is as at the start of the pass: blocks and agents that have
-    moved stand in cells that were a block's before, in front of nobody else's block.
-    """
-    row, col, block_row, block_col = board
-    narrow = layout.dtype
-    weight = along(np.array(layout.weights, narrow), block_row)
-    front_row, back_row = settle(
-        (jnp.where(action == direction, row + row_step, layout.no_agent).astype(narrow), row - row_step)
-    )
-    # [B, A] the agent pushes the block; the agent is in the square that the block would move to.
-    squares = (block_row[:, None], block_col[:, None], weight[:, None])
-    pushes = settle(inside(front_row, col + col_step, *squares))
-    in_way = inside(back_row, col - col_step, *squares)
-    counts = narrow if row.shape[0] < 2**7 else np.dtype(np.int16)
-    force = pushes.astype(counts).sum(1, dtype=counts)
-    nxt_row, nxt_col = block_row + row_step, block_col + col_step
-    in_grid = (nxt_row >= 0) & (nxt_col >= 0) & (nxt_row + weight <= layout.side) & (nxt_col + weight <= layout.side)
-    is_free = in_grid & ~_meets_block(nxt_row, nxt_col, block_row, block_col, weight)
-    full, ready, in_way_of = settle((force == weight, (force == weight) & is_free, in_way.any(1)))
-
-    # A pusher walks into the cell that its block has left, but not into the goal column (hand-made states only).
-    walks = col + col_step < layout.side - 1
-    ids = along(np.arange(len(layout.weights), dtype=_id_type(layout)), pushes)
-    pushed = jnp.where(pushes, ids, ids.dtype.type(-1)).max(0)  # [A]
-
-    def grow(success: Array) -> Array:
-        """Blocks that move when the pushers of the given ones have made way for those of a higher id."""
-        gone = (success[:, None] & pushes).any(0) & walks
-        return ready & ~(in_way & ~(gone[None] & (pushed[None] < ids))).any(1)
-
-    def again(carry: tuple[Array, Array]) -> tuple[Array, Array]:
-        grown = grow(carry[0])
-        return grown, (grown != carry[0]).any()
-
-    clear = ready & ~in_way_of
-    # Rare, so the loop seldom runs: a second block with full force, and in its way agents that push.
-    waiting = (ready & in_way_of).any(0) & clear.any(0)
-    success, _ = jax.lax.while_loop(lambda carry: carry[1], again, (clear, waiting.any()))
-
-    moved = (success[:, None] & pushes).any(0)
-    delivered = success & (nxt_col + weight >= layout.side)
-    steps = moved & walks
-    nxt = Board(
-        jnp.where(steps, row + row_step, row),
-        jnp.where(steps, col + col_step, col),
-        jnp.where(delivered, layout.no_block, jnp.where(success, nxt_row, block_row)).astype(narrow),
-        jnp.where(success, nxt_col, block_col),
-    )
-    failure = jnp.where(full, Push.BLOCKED_DESTINATION, Push.INSUFFICIENT_FORCE).astype(jnp.int8)
-    result = jnp.where(force > 0, jnp.where(success, np.int8(Push.SUCCESS), failure), np.int8(Push.NONE))
-    failed = jnp.where(pushes & ~success[:, None], failure[:, None], np.int8(Push.NONE)).max(0)
-    return settle(nxt), moved, (result, pushed.astype(jnp.int16), failed)
-
-
-def _id_type(layout: Layout) -> type:
-    return np.int8 if len(layout.weights) < 2**7 else np.int16
-
-
-def _meets_block(row: Array, col: Array, block_row: Array, block_col: Array, weight: np.ndarray) -> Bool[Array, " B"]:
-    """Whether the square of each block, put at (row, col), has a cell in common with another block."""
+def _overlap(row: Array, col: Array, size: Array, rows: Array, cols: Array, sizes: Any) -> Bool[Array, " B"]:
+    """Whether a square has a cell in common with each of the others."""
+    # Unsigned, as in `inside`.  At most 2 S, which fits.
+    reach = size + sizes - 1
     unsigned = {1: np.uint8, 2: np.uint16}[row.dtype.itemsize]
-    reach = (weight[:, None] + weight[None] - 1).astype(row.dtype)  # [B, B]; at most 2 S
-    row_gap = row[None] - block_row[:, None] + (weight[None] - 1).astype(row.dtype)  # [B other, B]
-    col_gap = col[None] - block_col[:, None] + (weight[None] - 1).astype(row.dtype)
-    meets = (row_gap.astype(unsigned) < reach.astype(unsigned)) & (col_gap.astype(unsigned) < reach.astype(unsigned))
-    other = ~np.eye(len(weight), dtype=bool)
-    return (meets & other.reshape(*other.shape, *(1,) * (row.ndim - 1))).any(0)
+    gaps = (row - rows + (size - 1), col - cols + (size - 1))
+    meets_rows, meets_cols = (x.astype(unsigned) < reach.astype(unsigned) for x in gaps)
+    return meets_rows & meets_cols
 
 
 def free_moves(
@@ -202,8 +205,7 @@ def free_moves(
     row_step, col_step = step_of(action, layout.dtype)
     row, col = settle((board.row + row_step, board.col + col_step))
     in_rows = (row >= 0) & (row < layout.side) & (col >= 0)
-    weight = along(np.array(layout.weights, layout.dtype), board.block_row)
-    in_block = inside(row, col, board.block_row[:, None], board.block_col[:, None], weight[:, None]).any(0)
+    in_block = block_at(row, col, board.block_row, board.block_col, layout.weights) >= 0
     has_agent, _ = occupants(layout.side, board.row, board.col, row, col)
     moves = in_rows & (col < layout.side - (not enter_goal)) & ~in_block & ~has_agent & ~advanced
     if one_each:

@@ -10,11 +10,15 @@ from flax import struct
 from jaxtyping import Array, Bool, Float, Int
 
 from jaxcoop.cooperation import Attempts, TaskTable, Totals, deficits
-from jaxcoop.envs.cube.lookup import along, count_same, first_same, inside, take
+from jaxcoop.envs.cube.lookup import along, batch_last, block_at, count_same, first_same, take, tally
 from jaxcoop.envs.cube.rules import Board, Layout, settle, step_of, to_board
 from jaxcoop.envs.cube.types import ACTION_OF_FACE, DELTA_COL, DELTA_ROW, Action, State
 
 NUM_FACES = 4
+FACE_BITS = 2
+"""A task's number without these bits is its block."""
+
+_SUCCEEDED = 2**16  # added to the count of pushers for each that moved
 
 
 def face_of(action: Array) -> Int[Array, "..."]:
@@ -26,12 +30,9 @@ def aims(layout: Layout, board: Board, action: Int[Array, " A"]) -> Int[Array, "
     """8: the face task whose face cell each agent stands on with the action that pushes it, -1 for none.  int16."""
     row_step, col_step = step_of(action, layout.dtype)
     row, col = settle((board.row + row_step, board.col + col_step))
-    weight = along(np.array(layout.weights, layout.dtype), board.block_row)
-    touches = inside(row, col, board.block_row[:, None], board.block_col[:, None], weight[:, None])
-    touches &= (action >= Action.UP) & (action <= Action.RIGHT)
-    ids = along(np.arange(len(layout.weights), dtype=np.int16), touches)
-    block = jnp.where(touches, ids, np.int16(-1)).max(0)
-    return jnp.where(block < 0, np.int16(-1), block * np.int16(NUM_FACES) + face_of(action))
+    block = block_at(row, col, board.block_row, board.block_col, layout.weights)
+    is_push = (action >= Action.UP) & (action <= Action.RIGHT) & (block >= 0)
+    return jnp.where(is_push, block * np.int16(NUM_FACES) + face_of(action), np.int16(-1))
 
 
 def intents(alive: Bool[Array, " B"], block: Int[Array, " A"], face: Int[Array, " A"]) -> Int[Array, " A"]:
@@ -40,19 +41,21 @@ def intents(alive: Bool[Array, " B"], block: Int[Array, " A"], face: Int[Array, 
     return jnp.where(is_task, block * NUM_FACES + face, -1).astype(jnp.int16)
 
 
+def beside(layout: Layout, board: Board) -> Int[Array, " 4A"]:
+    """8: the face tasks on whose cells agents stand, -1 for none; row `face * A + i` is agent i.  int16."""
+    narrow = layout.dtype.type
+    row, col = (
+        jnp.concatenate([x + narrow(step[action]) for action in ACTION_OF_FACE])
+        for x, step in ((board.row, DELTA_ROW), (board.col, DELTA_COL))
+    )
+    block = block_at(row, col, board.block_row, board.block_col, layout.weights)
+    faces = along(np.repeat(np.arange(NUM_FACES, dtype=np.int16), board.row.shape[0]), block)
+    return jnp.where(block < 0, np.int16(-1), block * np.int16(NUM_FACES) + faces)
+
+
 def adjacent_counts(layout: Layout, board: Board) -> Int[Array, " F"]:
     """8: how many agents stand on the cells of each face, everybody in a shared cell counts; 0 if delivered.  int16."""
-    trailing = (1,) * (board.row.ndim - 1)
-    row_step, col_step = (
-        np.array(x, layout.dtype)[ACTION_OF_FACE].reshape(1, NUM_FACES, 1, *trailing) for x in (DELTA_ROW, DELTA_COL)
-    )
-    row, col = board.row[None, None] + row_step, board.col[None, None] + col_step  # [1, 4, A]
-    weight = along(np.array(layout.weights, layout.dtype), board.block_row)
-    block_row, block_col = board.block_row[:, None, None], board.block_col[:, None, None]
-    stands = inside(row, col, block_row, block_col, weight[:, None, None])  # [B, 4, A]
-    counts = np.dtype(np.int8 if board.row.shape[0] < 2**7 else np.int16)
-    per_face = stands.astype(counts).sum(2, dtype=counts)
-    return settle(per_face.reshape(-1, *per_face.shape[2:]).astype(jnp.int16))
+    return batch_last(lambda b: tally(beside(layout, b), NUM_FACES * len(layout.weights)))(board)
 
 
 def frozen(alive: Bool[Array, " B"], aim: Int[Array, " A"], phantom: Int[Array, " A"]) -> Int[Array, " A"]:
@@ -60,7 +63,7 @@ def frozen(alive: Bool[Array, " B"], aim: Int[Array, " A"], phantom: Int[Array, 
 
     `aim`: before the step, when every task in it was active; `alive`: after the step.
     """
-    completed = (aim >= 0) & ~take(alive, aim // np.int16(NUM_FACES))
+    completed = (aim >= 0) & ~take(alive, aim >> FACE_BITS)
     return jnp.where(completed, jnp.maximum(aim, phantom), phantom)
 
 
@@ -83,17 +86,20 @@ def attempt_events(
     named = jnp.where(has_event, pushed * np.int16(NUM_FACES) + face_of(action), jnp.maximum(aim, phantom))
     named = settle(named.astype(jnp.int16))
     event = settle(first_same(named, num_tasks))
-    ids = along(np.arange(num_agents, dtype=np.int32), event)
+    ids = along(np.arange(num_agents, dtype=np.int16), event)
     task = settle(jnp.where(event == ids, named, np.int16(-1)))
-    block = task // np.int16(NUM_FACES)
-    required = take(np.array(layout.weights, np.int16), block)
-    is_active = take(board.block_row >= 0, block)
-    success = count_same(jnp.where(succeeded, named, np.int16(-1)), task, num_tasks) > 0
+    block = task >> FACE_BITS
+    # One look at each block: a delivered one shows its weight as negative.
+    weight = along(np.array(layout.weights, np.int16), board.block_row)
+    required = settle(take(jnp.where(board.block_row >= 0, weight, -weight), block))
+    is_active, required = required > 0, jnp.abs(required)
     # The task of a delivered block has no sets any more: who counts is the event of the first agent that names it.
-    pushers = count_same(jnp.where(has_event, named, np.int16(-1)), task, num_tasks).astype(jnp.int16)
+    both = jnp.where(succeeded, np.int32(_SUCCEEDED + 1), np.int32(1))
+    pushers = settle(count_same(jnp.where(has_event, named, np.int16(-1)), task, num_tasks, both))
+    success, pushers = pushers >= _SUCCEEDED, (pushers % np.int32(_SUCCEEDED)).astype(jnp.int16)
     of_event = jnp.where(has_event, pushers, np.int16(1))
-    near = jnp.where(is_active, take(adjacent_counts(layout, board), task), of_event)
-    acting = jnp.where(is_active, count_same(aim, task, num_tasks).astype(jnp.int16), of_event)
+    near = jnp.where(is_active, count_same(beside(layout, board), task, num_tasks), of_event)
+    acting = jnp.where(is_active, count_same(aim, task, num_tasks), of_event)
     attempting = jnp.where(is_active, np.int16(num_agents), of_event)
     near, acting, required, attempting = settle((near, acting, required, attempting))
     divisor = jnp.maximum(required, 1).astype(jnp.float32)
@@ -104,18 +110,22 @@ def attempt_events(
         attempting=jnp.where(task >= 0, attempting, 0).astype(jnp.int32),
         success=success,
         score=jnp.stack([*share, jnp.ones_like(share[0])], axis=1),
-        event=event,
+        event=event.astype(jnp.int32),
     )
 
 
 def add_attempts(totals: Totals, attempts: Attempts, live: Bool[Array, ""]) -> Totals:
     """Totals with the events of one more step of an episode that has not ended."""
     is_event = (attempts.task >= 0) & live
-    gap = jnp.where(is_event[:, None], deficits(attempts.score), jnp.float32(0)).sum(0)
+    # One constraint at a time: the array of all three is made for traces only.
+    gap = [
+        jnp.where(is_event, deficits(attempts.score[:, c]), jnp.float32(0)).sum(0)
+        for c in range(attempts.score.shape[1])
+    ]
     return Totals(
         events=totals.events + is_event.sum(0, dtype=jnp.int32),
         successes=totals.successes + (is_event & attempts.success).sum(0, dtype=jnp.int32),
-        deficit=totals.deficit + gap,
+        deficit=totals.deficit + jnp.stack(gap),
     )
 
 

@@ -81,7 +81,8 @@ def test_comparing_pairs_and_looking_up_in_a_map_give_the_same_step(options, mon
     states = dense_states(200)
     actions = jax.random.randint(jax.random.key(1), (200, 8, 12), 0, 5)
     pairs = play_dense(env, states, actions)
-    monkeypatch.setattr(lookup, "PAIRS_OF_AGENTS", 0)
+    monkeypatch.setattr(lookup, "PAIRS", 0)
+    monkeypatch.setattr(lookup, "MAPPED_AGENTS", 0)
     jax.tree.map(np.testing.assert_array_equal, pairs, play_dense(env, states, actions))
 
 
