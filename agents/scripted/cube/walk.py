@@ -49,7 +49,7 @@ def on_face(found: Prospects, job: Int[Array, " A"], row: Array, col: Array) -> 
 
 def draw_maps(side: int, plan: Plan, found: Prospects, blocks: Blocks, row: Array, col: Array) -> Maps:
     """Agents and fields.  Agents who wait at the face of another block are obstacles, the others will move."""
-    num_agents, looks = row.shape[0], found.block.shape[0]
+    looks = found.block.shape[0]
     lines = jnp.arange(side, dtype=jnp.int32)
 
     def squares(rect: Rect) -> Bool[Array, "N S S"]:
@@ -71,7 +71,7 @@ def draw_maps(side: int, plan: Plan, found: Prospects, blocks: Blocks, row: Arra
     goals = squares(found.face) & (marks != own)
     parking = ~(squares(found.way) & found.has_job[:, None, None]).any(0)
     is_open = floor & ((marks < 2) | (marks == own))
-    field = batch_last(fields.distances, num_agents)(
+    field = batch_last(fields.distances)(
         jnp.concatenate([goals, parking[None]]), jnp.concatenate([is_open, floor[None]])
     )
     return Maps(marks > 0, field)
