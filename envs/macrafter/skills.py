@@ -46,7 +46,7 @@ class Op(IntEnum):
 OPS = (
     OpSpec("noop"),
     OpSpec("move", ("direction", "num_steps")),  # Action of the move, steps (1)
-    OpSpec("navigate", ("object_type", "item_id", "timeout", "radius")),  # Material or Thing, id, steps (64), cells (1)
+    OpSpec("navigate", ("object_type", "item_id", "timeout", "radius")),  # Material or Thing, id, steps, cells
     OpSpec("collect", ("target", "item_id", "steps")),  # Item or -1, id of the declared cell or -1, steps (3)
     OpSpec("craft", ("object_type",)),  # Action of the craft
     OpSpec("place", ("object_type",)),  # number in `PLACES`

@@ -88,7 +88,13 @@ def in_groups(function: Callable[..., Any], *args: Any) -> Any:
 
     For initial states: generating a world takes far more memory than the world itself.
     """
-    return jax.lax.map(lambda xs: function(*xs), args, batch_size=GROUP)
+    size = args[0].shape[0]
+    if size <= GROUP:
+        return jax.vmap(function)(*args)
+    groups = -(-size // GROUP)
+    rows = jnp.minimum(jnp.arange(groups * GROUP), size - 1).reshape(groups, GROUP)  # the last one is repeated
+    made = jax.lax.map(lambda which: jax.vmap(function)(*(x[which] for x in args)), rows)
+    return jax.tree.map(lambda x: x.reshape(rows.size, *x.shape[2:])[:size], made)
 
 
 def take_turn(
