@@ -5,8 +5,7 @@ Axes: A agents, B blocks, K = A agents that act in one step.
 
 import dataclasses
 from functools import cached_property
-from numbers import Integral, Real
-from typing import Any, Literal, get_args, get_origin, get_type_hints
+from typing import Any, Literal
 
 import jax
 import jax.numpy as jnp
@@ -16,7 +15,7 @@ from jaxtyping import Array, Bool, Int
 from jaxcoop.cooperation import TaskTable, no_totals
 from jaxcoop.core import Env, Step
 from jaxcoop.core.env import NoDraws
-from jaxcoop.core.registry import unknown
+from jaxcoop.core.options import check_ranges, check_types
 from jaxcoop.core.skills import Skills
 from jaxcoop.envs.cube import chain, generate, observe, rules, tasks
 from jaxcoop.envs.cube.lookup import along, batch_last
@@ -52,35 +51,20 @@ class Cube(Env):
 
     def __post_init__(self) -> None:
         """Check every option."""
-        hints = get_type_hints(type(self))
-        for field in dataclasses.fields(self):
-            value, hint = getattr(self, field.name), hints[field.name]
-            if get_origin(hint) is Literal:
-                if value not in get_args(hint):
-                    raise unknown(field.name, value, get_args(hint))
-            elif hint is bool and not isinstance(value, bool):
-                raise ValueError(f"{field.name} {value!r}: must be True or False")
-            elif hint is int:
-                if isinstance(value, bool) or not isinstance(value, Integral):
-                    raise ValueError(f"{field.name} {value!r}: must be a whole number")
-                object.__setattr__(self, field.name, int(value))
-            elif hint is float:
-                if isinstance(value, bool) or not isinstance(value, Real):
-                    raise ValueError(f"{field.name} {value!r}: must be a number")
-                object.__setattr__(self, field.name, float(value))
+        check_types(self)
         pairs = parse_blocks(self.blocks)
         object.__setattr__(self, "blocks", ",".join(f"{weight}:{count}" for weight, count in pairs))
-        for name, low, high in (
-            ("side", 4, MAX_SIDE),
-            ("agents", 1, MAX_AGENTS),
-            ("max_steps", 1, 10_000_000),
-            ("step_cost", -1e6, 1e6),
-            ("deliver_reward", -1e6, 1e6),
-            ("view", 0, 2 * MAX_SIDE + 1),
-        ):
-            value = getattr(self, name)
-            if not low <= value <= high:
-                raise ValueError(f"{name} {value!r}: must be from {low:,} to {high:,}")
+        check_ranges(
+            self,
+            (
+                ("side", 4, MAX_SIDE),
+                ("agents", 1, MAX_AGENTS),
+                ("max_steps", 1, 10_000_000),
+                ("step_cost", -1e6, 1e6),
+                ("deliver_reward", -1e6, 1e6),
+                ("view", 0, 2 * MAX_SIDE + 1),
+            ),
+        )
         if self.view and self.view % 2 == 0:
             raise ValueError(f"view {self.view}: must be 0 (the whole grid) or odd (centred on the agent)")
         if self.agents > self.side**2:

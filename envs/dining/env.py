@@ -4,8 +4,7 @@ Axes: N philosophers, K = N (simultaneous) or 1 (sequential) that act in one ste
 """
 
 import dataclasses
-from numbers import Integral, Real
-from typing import Literal, get_args, get_origin, get_type_hints
+from typing import Literal
 
 import jax
 import jax.numpy as jnp
@@ -13,7 +12,7 @@ from jaxtyping import Array, Bool, Int
 
 from jaxcoop.cooperation import TaskTable
 from jaxcoop.core import Env, Step, bits
-from jaxcoop.core.registry import unknown
+from jaxcoop.core.options import check_ranges, check_types
 from jaxcoop.envs.dining import observe, rules, tasks
 from jaxcoop.envs.dining.types import Action, Draws, Events, Obs, Outcome, State
 
@@ -50,32 +49,17 @@ class Dining(Env):
 
     def __post_init__(self) -> None:
         """Check every option."""
-        hints = get_type_hints(type(self))
-        for field in dataclasses.fields(self):
-            value, hint = getattr(self, field.name), hints[field.name]
-            if get_origin(hint) is Literal:
-                if value not in get_args(hint):
-                    raise unknown(field.name, value, get_args(hint))
-            elif hint is bool and not isinstance(value, bool):
-                raise ValueError(f"{field.name} {value!r}: must be True or False")
-            elif hint is int:
-                if isinstance(value, bool) or not isinstance(value, Integral):
-                    raise ValueError(f"{field.name} {value!r}: must be a whole number")
-                object.__setattr__(self, field.name, int(value))
-            elif hint is float:
-                if isinstance(value, bool) or not isinstance(value, Real):
-                    raise ValueError(f"{field.name} {value!r}: must be a number")
-                object.__setattr__(self, field.name, float(value))
-        for name, low, high in (
-            ("philosophers", 2, MAX_PHILOSOPHERS),
-            ("max_timesteps", 1, 10_000_000),
-            ("target_meals", 0, 10_000_000),
-            ("backoff_threshold", 0, 10_000_000),
-            ("backoff_probability", 0.0, 1.0),
-        ):
-            value = getattr(self, name)
-            if not low <= value <= high:
-                raise ValueError(f"{name} {value!r}: must be from {low:,} to {high:,}")
+        check_types(self)
+        check_ranges(
+            self,
+            (
+                ("philosophers", 2, MAX_PHILOSOPHERS),
+                ("max_timesteps", 1, 10_000_000),
+                ("target_meals", 0, 10_000_000),
+                ("backoff_threshold", 0, 10_000_000),
+                ("backoff_probability", 0.0, 1.0),
+            ),
+        )
         if self.limit >= CLOCK_END:
             raise ValueError(
                 f"max_timesteps {self.max_timesteps:,}: {self.limit:,} turns of the clock; must be below {CLOCK_END:,}"

@@ -5,8 +5,7 @@ Axes: A agents (all act in every step), W x H cells, C cow slots.
 
 import dataclasses
 from functools import cached_property
-from numbers import Integral
-from typing import Any, Literal, get_args, get_origin, get_type_hints
+from typing import Any, Literal
 
 import jax
 import jax.numpy as jnp
@@ -14,7 +13,7 @@ from jaxtyping import Array, Bool, Int, UInt32
 
 from jaxcoop.cooperation import Attempts, TaskTable, add, no_totals
 from jaxcoop.core import Env, Step
-from jaxcoop.core.registry import unknown
+from jaxcoop.core.options import check_ranges, check_types
 from jaxcoop.core.skills import Skills
 from jaxcoop.envs.macrafter import balance, generate, observe, rules, tasks, updates
 from jaxcoop.envs.macrafter.batching import kept
@@ -87,29 +86,18 @@ class MACrafter(Env):
 
     def __post_init__(self) -> None:
         """Check every option and put the task text in its place."""
-        hints = get_type_hints(type(self))
-        for field in dataclasses.fields(self):
-            value, hint = getattr(self, field.name), hints[field.name]
-            if get_origin(hint) is Literal:
-                if value not in get_args(hint):
-                    raise unknown(field.name, value, get_args(hint))
-            elif hint is bool and not isinstance(value, bool):
-                raise ValueError(f"{field.name} {value!r}: must be True or False")
-            elif hint is int:
-                if isinstance(value, bool) or not isinstance(value, Integral):
-                    raise ValueError(f"{field.name} {value!r}: must be a whole number")
-                object.__setattr__(self, field.name, int(value))
-        for name, low, high in (
-            ("agents", 1, MAX_AGENTS),
-            ("width", MIN_SIDE, MAX_CELLS // MIN_SIDE),
-            ("height", MIN_SIDE, MAX_CELLS // MIN_SIDE),
-            ("max_steps", 1, 10_000_000),
-            ("distance", 1, 2),
-            ("bag", 0, 1_000),
-        ):
-            value = getattr(self, name)
-            if not low <= value <= high:
-                raise ValueError(f"{name} {value!r}: must be from {low:,} to {high:,}")
+        check_types(self)
+        check_ranges(
+            self,
+            (
+                ("agents", 1, MAX_AGENTS),
+                ("width", MIN_SIDE, MAX_CELLS // MIN_SIDE),
+                ("height", MIN_SIDE, MAX_CELLS // MIN_SIDE),
+                ("max_steps", 1, 10_000_000),
+                ("distance", 1, 2),
+                ("bag", 0, 1_000),
+            ),
+        )
         if self.width * self.height > MAX_CELLS:
             raise ValueError(
                 f"width {self.width} x height {self.height}: {self.width * self.height:,} cells; "
