@@ -53,8 +53,7 @@ class DiningReference:
         step, fresh, mode = self.rules.step, self.rules.create_initial_state, self.mode
         steps, t, table = 0, 0, fresh(self.team)
         wall, cpu = time.perf_counter(), time.process_time()
-        deadline = wall + self.run_s
-        while time.perf_counter() < deadline:
+        while steps == 0 or time.perf_counter() < wall + self.run_s:
             for decisions in self.decisions[: max(1, PREPARED // self.team)]:
                 result = step(table, decisions, mode)
                 table, t, steps = result.new_state, t + 1, steps + 1
@@ -83,8 +82,7 @@ class Plain:
         """Play on for about `run_s` seconds."""
         begin, step, joint, count, steps = self.begin, self.step, self.joint, self.between_looks, 0
         wall, cpu = time.perf_counter(), time.process_time()
-        deadline = wall + self.run_s
-        while time.perf_counter() < deadline:
+        while steps == 0 or time.perf_counter() < wall + self.run_s:
             for actions in islice(joint, count):
                 if step(actions):
                     begin()
