@@ -14,11 +14,11 @@ from jaxtyping import Array, Bool, Int
 
 from jaxcoop.cooperation import TaskTable, no_totals
 from jaxcoop.core import Env, Step
+from jaxcoop.core.batching import along, batch_last
 from jaxcoop.core.env import NoDraws
 from jaxcoop.core.options import check_ranges, check_types
 from jaxcoop.core.skills import Skills
 from jaxcoop.envs.cube import chain, generate, observe, rules, tasks
-from jaxcoop.envs.cube.lookup import along, batch_last
 from jaxcoop.envs.cube.presets import parse_blocks
 from jaxcoop.envs.cube.types import ACTION_NAMES, Action, Command, Events, Last, Obs, Outcome, Push, State
 

@@ -1,4 +1,4 @@
-"""Who is where: look-ups between agents and blocks, and the batch axis.
+"""Who is where: look-ups between agents and blocks.
 
 Axes: A agents, B blocks, S side of the grid, N episodes of a batch.  Functions of this room take arrays whose *first*
 axes are named and let any further axes be; so the same code serves one episode and a batch whose axis is the last one.
@@ -15,35 +15,15 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.custom_batching import custom_vmap
 from jaxtyping import Array, Bool, Int
+
+from jaxcoop.core.batching import along, batch_last
 
 PAIRS = 1024
 """Up to this many pairs are compared; more go through a table."""
 
 MAPPED_AGENTS = 256
 """Larger teams look each other up in a map of the grid."""
-
-
-def batch_last(function: Callable[..., Any]) -> Callable[..., Any]:
-    """`function` with its batch axis, when `vmap` brings one, moved to the end of every argument and result."""
-    moved = custom_vmap(function)
-
-    @moved.def_vmap
-    def rule(axis_size: int, in_batched: Any, *args: Any) -> tuple[Any, Any]:
-        def put_last(x: Array, batched: bool) -> Array:
-            return jnp.moveaxis(x, 0, -1) if batched else jnp.broadcast_to(x[..., None], (*x.shape, axis_size))
-
-        out = moved(*jax.tree.map(put_last, args, tuple(in_batched)))
-        return jax.tree.map(lambda x: jnp.moveaxis(x, -1, 0), out), jax.tree.map(lambda _: True, out)
-
-    return moved
-
-
-def along(values: Any, like: Array, axis: int = 0) -> np.ndarray:
-    """A constant vector that runs along one axis of `like`."""
-    values = np.asarray(values)
-    return values.reshape((1,) * axis + (-1,) + (1,) * (like.ndim - axis - 1))
 
 
 def fold(function: Callable[..., Any], carry: Any, *rows: Any) -> Any:

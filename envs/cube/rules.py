@@ -12,7 +12,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Int
 
-from jaxcoop.envs.cube.lookup import along, block_at, inside, occupants, take, tally
+from jaxcoop.core.batching import along
+from jaxcoop.envs.cube.lookup import block_at, inside, occupants, take, tally
 from jaxcoop.envs.cube.types import Action, Push
 
 settle = jax.lax.optimization_barrier

@@ -10,7 +10,8 @@ from flax import struct
 from jaxtyping import Array, Bool, Float, Int
 
 from jaxcoop.cooperation import Attempts, TaskTable, Totals, deficits
-from jaxcoop.envs.cube.lookup import along, batch_last, block_at, count_same, first_same, take, tally
+from jaxcoop.core.batching import along, batch_last
+from jaxcoop.envs.cube.lookup import block_at, count_same, first_same, take, tally
 from jaxcoop.envs.cube.rules import Board, Layout, settle, step_of, to_board
 from jaxcoop.envs.cube.types import ACTION_OF_FACE, DELTA_COL, DELTA_ROW, Action, State
 

@@ -2,9 +2,8 @@
 
 Axes: A agents, R cells that each of them looks at, W*H cells of a map, N episodes of a batch.
 
-Rules about agents are loops over 3 agents, 4 cells or 16 items, too short for a vector unit; loops over N episodes are
-not.  So a function of small arrays whose *first* axes are named lets further axes be, and `batch_last` puts the batch
-there.  Maps [N, W*H] stay as they are and are read and written by one index into all of them.
+Functions of small arrays have the batch last (`jaxcoop.core.batching`).  Maps [N, W*H] stay as they are and are read
+and written by one index into all of them.
 """
 
 import math
@@ -14,45 +13,16 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jax.custom_batching import custom_vmap
 from jaxtyping import Array
 
+from jaxcoop.core import batching
+from jaxcoop.core.batching import apart, put_batch
+
+batch_last = partial(batching.batch_last, alone=True)
+
 MOST_CELLS = 2**31 - 1
 """Cells of all maps of a batch that one int32 index can tell apart."""
-
-
-def _put(x: Array, batched: bool, size: int, axis: int) -> Array:
-    """`x` with its batch axis, new or in front, at `axis`: 0 or -1."""
-    if not batched:
-        x = jnp.broadcast_to(x, (size, *x.shape))
-    return jnp.moveaxis(x, 0, axis)
-
-
-def batch_last(function: Callable[..., Any]) -> Callable[..., Any]:
-    """`function` with its batch axis, when `vmap` brings one, moved to the end of every argument and result."""
-
-    def rule(axis_size: int, in_batched: Any, *args: Any) -> tuple[Any, Any]:
-        last = jax.tree.map(lambda x, batched: _put(x, batched, axis_size, -1), args, tuple(in_batched))
-        out = batch(*last)
-        return jax.tree.map(lambda x: jnp.moveaxis(x, -1, 0), out), jax.tree.map(lambda _: True, out)
-
-    single, batch = custom_vmap(function), custom_vmap(partial(apart, function))
-    single.def_vmap(rule)
-    batch.def_vmap(rule)  # a batch of batches
-    return single
-
-
-def apart(function: Callable[..., Any], *args: Any) -> Any:
-    """`function(*args)` as a program of its own: its results are computed once, in the order of their axes.
-
-    The CPU compiler puts everything that leads to a value into each of the many loops that use it, in the order that
-    suits these, and drops its own barriers before it does so.  It does not look into branches.  So here is one that is
-    always taken, which the compiler does not know.
-    """
-    some = jax.tree.leaves(args)[0].reshape(-1)[0].astype(jnp.int32)
-    zeros = jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), jax.eval_shape(function, *args))
-    return jax.lax.cond((some | 1) != 0, function, lambda *_: zeros, *args)
 
 
 def kept(function: Callable[..., Any], *, is_batch: bool = False) -> Callable[..., Any]:
@@ -66,12 +36,6 @@ def kept(function: Callable[..., Any], *, is_batch: bool = False) -> Callable[..
         return out, jax.tree.map(lambda _: True, out)
 
     return single
-
-
-def along(values: Any, like: Array, axis: int = 0) -> np.ndarray:
-    """A constant vector that runs along one axis of `like`."""
-    values = np.asarray(values)
-    return values.reshape((1,) * axis + (-1,) + (1,) * (like.ndim - axis - 1))
 
 
 def _flat_index(plane: Array, cell: Array, rows: bool) -> Array:
@@ -104,9 +68,9 @@ def _on_plane(function: Callable[..., Array], rows: bool, plane_out: bool) -> Ca
         if axis_size * plane.size > MOST_CELLS:
             axes = [0 if batched else None for batched in in_batched]
             return jax.vmap(function, in_axes=axes)(plane, *args), True
-        plane = _put(plane, in_batched[0], axis_size, 0)
+        plane = put_batch(plane, in_batched[0], axis_size, 0)
         axis = 0 if rows else -1
-        out = moved(plane, *(_put(x, b, axis_size, axis) for x, b in zip(args, in_batched[1:])))
+        out = moved(plane, *(put_batch(x, b, axis_size, axis) for x, b in zip(args, in_batched[1:])))
         return out if rows or plane_out else jnp.moveaxis(out, -1, 0), True
 
     return moved

@@ -11,7 +11,8 @@ from flax import struct
 from jaxtyping import Array, Bool, Int, UInt8, UInt16, UInt32
 
 from jaxcoop.cooperation import first_with, tally
-from jaxcoop.envs.macrafter.batching import along, batch_last
+from jaxcoop.core.batching import along
+from jaxcoop.envs.macrafter.batching import batch_last
 from jaxcoop.envs.macrafter.claims import is_cow
 from jaxcoop.envs.macrafter.config import TOOLS, Settings, half_points, offsets, requirements
 from jaxcoop.envs.macrafter.types import (

@@ -12,7 +12,7 @@ from flax import struct
 from jaxtyping import Array, Bool, Int, UInt32
 
 from jaxcoop.core import bits
-from jaxcoop.envs.macrafter.batching import along
+from jaxcoop.core.batching import along
 from jaxcoop.envs.macrafter.claims import Pair
 from jaxcoop.envs.macrafter.config import CHUNK, Settings, chunk_grid
 from jaxcoop.envs.macrafter.types import PLACES, PLANTS, STATIONS, State

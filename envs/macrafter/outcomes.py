@@ -9,7 +9,7 @@ import numpy as np
 from flax import struct
 from jaxtyping import Array, Bool, Int, UInt32
 
-from jaxcoop.envs.macrafter.batching import along
+from jaxcoop.core.batching import along
 from jaxcoop.envs.macrafter.collect import Collection
 from jaxcoop.envs.macrafter.types import ITEM_NAMES, Action, Last, Reason, State
 

@@ -8,7 +8,7 @@ import numpy as np
 from flax import struct
 from jaxtyping import Array, Bool, Int, UInt8, UInt32
 
-from jaxcoop.envs.macrafter.batching import along
+from jaxcoop.core.batching import along
 from jaxcoop.envs.macrafter.claims import winning_turn
 from jaxcoop.envs.macrafter.collect import YIELDS
 from jaxcoop.envs.macrafter.config import Settings

@@ -9,7 +9,7 @@ import numpy as np
 from flax import struct
 from jaxtyping import Array, Bool, Float, Int, UInt32
 
-from jaxcoop.envs.macrafter.batching import along
+from jaxcoop.core.batching import along
 from jaxcoop.envs.macrafter.objects import FEW
 from jaxcoop.envs.macrafter.types import RESOURCE_ITEMS, Achievement, Action, Item, Material, Thing
 

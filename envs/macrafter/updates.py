@@ -11,8 +11,8 @@ import numpy as np
 from flax import struct
 from jaxtyping import Array, Bool, Float, Int, UInt8, UInt32
 
+from jaxcoop.core.batching import along
 from jaxcoop.envs.macrafter import players, requests, rewards
-from jaxcoop.envs.macrafter.batching import along
 from jaxcoop.envs.macrafter.collect import YIELDS, Collection, reach
 from jaxcoop.envs.macrafter.config import Settings
 from jaxcoop.envs.macrafter.objects import NewIds, new_ids, touch
