@@ -6,12 +6,16 @@ Axes: A agents, W width of an op row.
 import dataclasses
 from typing import Any, Protocol
 
+import jax
 import jax.numpy as jnp
 from flax import struct
 from jaxtyping import Array, Bool, Int
 
 from jaxcoop.core import Env, Turn
 from jaxcoop.core.skills import Report, Skills, Status
+
+SKILLS = 1
+"""Stream of the skills' draws beside the key of the planner."""
 
 
 class SkillPlanner(Protocol):
@@ -70,6 +74,7 @@ class SkilledPolicy:
         report = self.skills.check(turn.state, memory.skill)
         idle = ~memory.running | (report.status != Status.PENDING)
         ops, changed, plan = self.planner.plan(key, memory.plan, turn.state, idle, report)
-        skill = self.skills.begin(turn.state, memory.skill, ops, idle | changed)
-        command, skill = self.skills.command(turn.state, skill)
+        draws = self.skills.sample_draws(jax.random.fold_in(key, SKILLS), turn.state)
+        skill = self.skills.begin(turn.state, memory.skill, ops, idle | changed, draws)
+        command, skill = self.skills.command(turn.state, skill, draws)
         return command, SkilledMemory(skill=skill, plan=plan, running=jnp.ones_like(idle))

@@ -9,6 +9,7 @@ leaves its agent standing until the next one starts.
 
 import dataclasses
 from enum import IntEnum
+from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
@@ -124,12 +125,14 @@ class CubeSkills(Skills):
             has_pushed=none,
         )
 
-    def begin(self, state: State, memory: Memory, ops: Int[Array, "A W"], fresh: Bool[Array, " A"]) -> Memory:
+    def begin(
+        self, state: State, memory: Memory, ops: Int[Array, "A W"], fresh: Bool[Array, " A"], draws: Any = None
+    ) -> Memory:
         """Start the op of each agent in `fresh`; its counters start anew (9.1).
 
         Steps below 1 count as one; a timeout of 0 or -1 as 30, any other one below 1 as one.
         """
-        del state
+        del state, draws
         op, args = ops[:, 0], ops[:, 1:]
         timeout = jnp.where((args[:, 2] == 0) | (args[:, 2] == -1), DEFAULT_TIMEOUT, args[:, 2])
         steps = jnp.where(op == Op.WAIT, args[:, 0], args[:, 1])
@@ -142,8 +145,9 @@ class CubeSkills(Skills):
             has_pushed=memory.has_pushed & ~fresh,
         )
 
-    def command(self, state: State, memory: Memory) -> tuple[Command, Memory]:
+    def command(self, state: State, memory: Memory, draws: Any = None) -> tuple[Command, Memory]:
         """One primitive for each agent from the state before the step, and the push intents (9.1a, 9.6)."""
+        del draws
         is_running = memory.left > 0
         is_move = (memory.op == Op.MOVE) & is_running
         is_push = (memory.op == Op.PUSH) & is_running

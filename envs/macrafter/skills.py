@@ -6,6 +6,7 @@ the state before the step; how an action goes is read from the state after it.
 
 import dataclasses
 from enum import IntEnum
+from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
@@ -156,8 +157,11 @@ class MACrafterSkills(Skills):
             plan=jnp.full((agents,), OWN_TARGET, jnp.int32),
         )
 
-    def begin(self, state: State, memory: Memory, ops: Int[Array, "A 5"], fresh: Bool[Array, " A"]) -> Memory:
+    def begin(
+        self, state: State, memory: Memory, ops: Int[Array, "A 5"], fresh: Bool[Array, " A"], draws: Any = None
+    ) -> Memory:
         """Start ops; a navigate finds its target now and does not follow it.  An unknown kind does nothing for ever."""
+        del draws
         ops = ops.astype(jnp.int32)
         place = ids.resolve(state, ops[:, 1], ops[:, 2])
         goes = place.found & (ops[:, 0] == Op.NAVIGATE)
@@ -170,8 +174,9 @@ class MACrafterSkills(Skills):
             has_path=memory.has_path & ~fresh,
         )
 
-    def command(self, state: State, memory: Memory) -> tuple[Command, Memory]:
+    def command(self, state: State, memory: Memory, draws: Any = None) -> tuple[Command, Memory]:
         """Primitives and requests of the coming step."""
+        del draws
         kind, first, second, third = (memory.op[:, k] for k in range(4))
         route = self.routes(state, memory)
         cells = self.env.width * self.env.height

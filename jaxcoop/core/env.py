@@ -11,7 +11,7 @@ import jax.numpy as jnp
 from flax import struct
 from jaxtyping import Array, Bool, Float, Int
 
-from jaxcoop.core.skills import Skills
+from jaxcoop.core.skills import NoDraws, Skills
 
 
 @struct.dataclass
@@ -23,11 +23,6 @@ class Step:
     terminated: Bool[Array, ""]  # the rules ended the episode
     truncated: Bool[Array, ""]  # the time limit ended it
     events: Any  # what happened, for statistics and traces; the environment's page lists the fields
-
-
-@struct.dataclass
-class NoDraws:
-    """The draws of a step without randomness."""
 
 
 @runtime_checkable

@@ -4,9 +4,10 @@ Axes: A agents, W width of an op row.  An op is a row `(kind, arg0, …)` of int
 `check` says otherwise; what it needs to remember in between is the memory, one row per agent.
 
     memory = skills.idle()
-    memory = skills.begin(state, memory, ops, fresh)        # agents in `fresh` start their op
-    command, memory = skills.command(state, memory)         # one primitive for each agent
-    step = env.step(state, command, draws)
+    draws = skills.sample_draws(key, state)
+    memory = skills.begin(state, memory, ops, fresh, draws) # agents in `fresh` start their op
+    command, memory = skills.command(state, memory, draws)  # one primitive for each agent
+    step = env.step(state, command, env_draws)
     report = skills.check(step.state, memory)               # running, succeeded or failed, and why
 """
 
@@ -16,6 +17,11 @@ from typing import Any, Protocol
 
 from flax import struct
 from jaxtyping import Array, Bool, Int
+
+
+@struct.dataclass
+class NoDraws:
+    """The draws of a step without randomness."""
 
 
 class Status(IntEnum):
@@ -64,11 +70,21 @@ class Skills(Protocol):
         """Memory when no agent runs a skill; leaves have the leading axis A."""
         ...
 
-    def begin(self, state: Any, memory: Any, ops: Int[Array, "A W"], fresh: Bool[Array, " A"]) -> Any:
-        """Start the op of each agent in `fresh`; whatever it ran before is cancelled.  Unknown kinds are defined."""
+    def sample_draws(self, key: Array, state: Any) -> Any:
+        """Every random number of the coming `begin` and `command`; none by default."""
+        del key, state
+        return NoDraws()
+
+    def begin(
+        self, state: Any, memory: Any, ops: Int[Array, "A W"], fresh: Bool[Array, " A"], draws: Any = None
+    ) -> Any:
+        """Start the op of each agent in `fresh`; whatever it ran before is cancelled.  Unknown kinds are defined.
+
+        Skills without randomness ignore `draws`, here and below.
+        """
         ...
 
-    def command(self, state: Any, memory: Any) -> tuple[Any, Any]:
+    def command(self, state: Any, memory: Any, draws: Any = None) -> tuple[Any, Any]:
         """What all agents do in the coming step (the environment's `Command`), and the new memory."""
         ...
 
