@@ -1,0 +1,257 @@
+"""The Burrito kitchen as an environment: cooks make and serve burritos together.
+
+Axes: A players, C cells, K = A.  Section numbers refer to the behaviour notes, docs/envs/burrito.md.
+"""
+
+import dataclasses
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Int
+
+from jaxcoop.cooperation import TaskTable, add, no_totals
+from jaxcoop.core import Env, Step
+from jaxcoop.core.batching import batch_last
+from jaxcoop.core.options import check_ranges, check_types
+from jaxcoop.envs.burrito import interact, movement, observe, rules, tasks
+from jaxcoop.envs.burrito.layouts import Kitchen, load
+from jaxcoop.envs.burrito.rewards import SETS, Rewards
+from jaxcoop.envs.burrito.types import (
+    ORDER_PLACES,
+    ORDER_TIME,
+    TERMS,
+    Action,
+    Counts,
+    Dish,
+    Draws,
+    Events,
+    Outcome,
+    State,
+)
+from jaxcoop.envs.kitchen.grid import Direction
+
+if TYPE_CHECKING:
+    from jaxcoop.envs.burrito.skills import BurritoSkills
+
+MAX_PLAYERS = 16
+MAX_STEPS = 32_000
+
+
+@dataclasses.dataclass(frozen=True)
+class Burrito(Env):
+    """Configuration of the kitchen.
+
+    `layout`: a name or the path of a text file (`layouts`).  `agents`: players, 0: as many as the layout has; of more
+    players than it has, the others start on its first free floor cells.  `start`: "fixed", or "random" floor cells,
+    looking north.  `rewards`: parameters of section 5 and 6.  `shaping`: factor of the shaped reward in the reward.
+    `controller`, `timeout`: of the skills (8).  Raises `ValueError` for values out of range.
+    """
+
+    layout: str = "open"
+    agents: int = 0
+    max_steps: int = 2400
+    start: Literal["fixed", "random"] = "fixed"
+    rewards: Literal["eval", "default"] = "eval"
+    shaping: float = 0.0
+    observation: Literal["lossless", "onehot", "nopos"] = "lossless"
+    controller: Literal["native", "pinned"] = "native"
+    timeout: int = 0
+    kitchen: Kitchen = dataclasses.field(init=False, repr=False)
+
+    name: ClassVar[str] = "burrito"
+    version: ClassVar[str] = "1"
+    num_actions: ClassVar[int] = len(Action)
+
+    def __post_init__(self) -> None:
+        """Check the options and read the layout."""
+        check_types(self)
+        kitchen = load(self.layout)
+        object.__setattr__(self, "kitchen", kitchen)
+        if self.agents == 0:
+            object.__setattr__(self, "agents", len(kitchen.starts))
+        most = min(MAX_PLAYERS, int(kitchen.grid.floor.sum()))
+        check_ranges(
+            self,
+            [("agents", 1, most), ("max_steps", 1, MAX_STEPS), ("shaping", -1e6, 1e6), ("timeout", 0, MAX_STEPS)],
+        )
+
+    @property
+    def num_agents(self) -> int:
+        """A."""
+        return self.agents
+
+    @property
+    def horizon(self) -> int:
+        """Steps of every episode."""
+        return self.max_steps
+
+    @cached_property
+    def skills(self) -> "BurritoSkills":
+        """8: the 27 macro-skills."""
+        from jaxcoop.envs.burrito.skills import BurritoSkills
+
+        return BurritoSkills(self)
+
+    @cached_property
+    def starts(self) -> tuple[tuple[int, int], ...]:
+        """(cell, Direction) at the start of each player."""
+        given = self.kitchen.starts[: self.agents]
+        taken = {cell for cell, _ in given}
+        free = (int(cell) for cell in np.flatnonzero(self.kitchen.grid.floor) if cell not in taken)
+        return given + tuple((next(free), int(Direction.SOUTH)) for _ in range(self.agents - len(given)))
+
+    def reset(self, key: Array) -> State:
+        """2.1: the start of an episode."""
+        grid, cells = self.kitchen.grid, np.array([cell for cell, _ in self.starts], np.int16)
+        facing = np.array([facing for _, facing in self.starts], np.int8)
+        item = np.zeros((grid.cells,), np.int8)
+        for cell, lying in self.kitchen.objects:
+            item[cell] = lying
+        zero = jnp.zeros((), jnp.int32)
+        if self.start == "random":
+            floor = jnp.asarray(np.flatnonzero(grid.floor).astype(np.int16))
+            cells = jax.random.permutation(key, floor)[: self.agents]
+            facing = np.full_like(facing, Direction.NORTH)
+        return State(
+            cell=jnp.asarray(cells),
+            facing=jnp.asarray(facing),
+            held=jnp.zeros((self.agents,), jnp.int8),
+            item=jnp.asarray(item),
+            clock=jnp.zeros((grid.cells,), jnp.uint8),
+            plates=jnp.int8(self.kitchen.plates),
+            dish=jnp.asarray(np.array([Dish.STEAK, Dish.MUSHROOM, 0, 0], np.int8)),
+            left=jnp.asarray(np.array([ORDER_TIME, ORDER_TIME, 0, 0], np.int16)),
+            next_recipe=jnp.int8(0),
+            streak=jnp.int16(0),
+            t=zero,
+            score=jnp.zeros((), jnp.float32),
+            counts=Counts(zero, zero, zero, zero, zero, zero),
+            attempts=no_totals(),
+        )
+
+    def sample_draws(self, key: Array, state: State) -> Draws:
+        """3.2: who wins a cell."""
+        del state
+        return Draws(jax.random.bits(key, (self.agents,), jnp.uint32))
+
+    def step(self, state: State, actions: Int[Array, " A"], draws: Draws) -> Step:
+        """3: interactions, movement, orders, cooking.  After the end nothing changes and the reward is 0."""
+        nxt, reward, truncated, events = batch_last(self._advance)(state, actions, draws.priority)
+        return Step(nxt, reward, jnp.zeros((), jnp.bool_), truncated, events)
+
+    def _advance(self, state: State, actions: Array, priority: Array) -> tuple[State, Array, Array, Events]:
+        """The step; further axes after the named ones are a batch."""
+        grid, parameters = self.kitchen.grid, self.parameters
+        live = state.t < self.max_steps
+        actions = jnp.where(live, actions, int(Action.STAY))
+        book = rules.Book(state.dish, state.left, state.next_recipe, state.streak)
+        room = rules.Room(state.item, state.clock, state.plates, book)
+        is_acting = actions == Action.INTERACT
+        room, act = rules.interactions(self.kitchen, room, state.cell, state.facing, state.held, is_acting)
+        is_served, is_ordered = act.dish > 0, act.place < ORDER_PLACES
+        found = tasks.attempt_events(self.kitchen, state, is_acting, is_served & is_ordered)
+
+        is_direction = (actions >= 0) & (actions < Action.STAY)
+        facing = jnp.where(is_direction, actions, state.facing).astype(jnp.int8)
+        step = facing.astype(jnp.int32) * grid.cells + state.cell
+        want = jnp.where(is_direction, rules.look_up(grid.steps.reshape(-1), step), state.cell)
+        moved = movement.moving(state.cell, want, priority)
+
+        t = state.t + live.astype(jnp.int32)
+        book, expired = rules.pass_time(room.book, t)
+        clock, burning, caught = rules.cook(room.item, room.clock)
+        worth = rules.delivery(act, parameters.multipliers, parameters.unordered)
+        sparse = jnp.broadcast_to(worth.sum(0) / np.float32(2), worth.shape)
+        shaped = rules.shaped(act, parameters.weights(self.agents), burning, parameters.burn)
+        shaped = jnp.where(live, shaped, np.float32(0))
+        out = is_served & is_ordered & (act.place > 0)
+        put_out = (act.reports >> 16 & 31) == TERMS.index("extinguish_fire") + 1
+        counts = state.counts
+        nxt = State(
+            cell=jnp.where(moved, want, state.cell),
+            facing=facing,
+            held=act.hand,
+            item=room.item,
+            clock=jnp.where(live, clock, state.clock),
+            plates=room.plates,
+            dish=jnp.where(live, book.dish, state.dish),
+            left=jnp.where(live, book.left, state.left),
+            next_recipe=jnp.where(live, book.next_recipe, state.next_recipe),
+            streak=jnp.where(live, book.streak, state.streak),
+            t=t,
+            score=state.score + sparse.sum(0),
+            counts=Counts(
+                in_order=counts.in_order + (is_served & (act.place == 0)).sum(0, dtype=jnp.int32),
+                out_of_order=counts.out_of_order + out.sum(0, dtype=jnp.int32),
+                unordered=counts.unordered + (is_served & ~is_ordered).sum(0, dtype=jnp.int32),
+                fires=counts.fires + jnp.where(live, caught, 0),
+                extinguished=counts.extinguished + put_out.sum(0, dtype=jnp.int32),
+                expired=counts.expired + jnp.where(live, expired, 0),
+            ),
+            attempts=add(state.attempts, found),
+        )
+        events = Events(
+            sparse=sparse,
+            shaped=shaped,
+            terms=_terms(act.reports),
+            logged=_logged(act),
+            moved=moved,
+            burning=jnp.where(live, burning, 0),
+            attempts=found,
+        )
+        return nxt, sparse + np.float32(self.shaping) * shaped, t >= self.max_steps, events
+
+    @property
+    def parameters(self) -> Rewards:
+        """5, 6: of the chosen set."""
+        return SETS[self.rewards]
+
+    def observe(self, state: State, agents: Int[Array, " K"] | None = None) -> observe.Obs:
+        """7: the chosen encoding."""
+        return observe.observe(self.kitchen, self.observation, state, agents)
+
+    def legal(self, state: State, agents: Int[Array, " K"] | None = None) -> Bool[Array, "K 6"]:
+        """Everything but interactions without any effect."""
+        return _legal(self.kitchen, state, agents)
+
+    def tasks(self, state: State) -> TaskTable:
+        """The orders, M = 4."""
+        return tasks.task_table(self.kitchen, state)
+
+    def attempts(self, state: State, actions: Int[Array, " A"]) -> Int[Array, " A"]:
+        """The order that each player's interaction brings nearer, -1: none."""
+        return tasks.aims(self.kitchen, state, actions == Action.INTERACT)
+
+    def outcome(self, state: State) -> Outcome:
+        """The episode's record."""
+        return Outcome(steps=state.t, score=state.score, counts=state.counts, attempts=state.attempts)
+
+
+def _terms(reports: Int[Array, " A"]) -> Array:
+    """6: the terms of each player as bits; uint32[A]."""
+    term = reports >> 16 & 31
+    bits = jnp.where(term > 0, jnp.uint32(1) << jnp.maximum(term - 1, 0).astype(jnp.uint32), jnp.uint32(0))
+    return bits | jnp.where(reports >> 21 & 1, np.uint32(1 << TERMS.index("food_assembly")), np.uint32(0))
+
+
+def _logged(act: rules.Act) -> Int[Array, "A 3"]:
+    """10: the events of each player; int8."""
+    first, second = (act.reports & 255) - 1, (act.reports >> 8 & 255) - 1
+    dish, in_order, correct = (interact.EVENTS.index(name) for name in interact.DELIVERY_EVENTS)
+    is_served, is_ordered = act.dish > 0, act.place < ORDER_PLACES
+    logged = [
+        jnp.where(is_served, dish, first),
+        jnp.where(is_served, jnp.where(act.place == 0, in_order, -1), second),
+        jnp.where(is_served & is_ordered, correct, -1),
+    ]
+    return jnp.stack(logged, 1).astype(jnp.int8)
+
+
+def _legal(kitchen: Kitchen, state: State, agents: Any) -> Bool[Array, "K 6"]:
+    """Which actions can have an effect, taken alone."""
+    cell, facing, held = (x if agents is None else x[agents] for x in (state.cell, state.facing, state.held))
+    does = tasks.has_effect(kitchen, state, cell, facing, held)
+    return jnp.concatenate([jnp.ones((*does.shape, 5), jnp.bool_), does[:, None]], -1)

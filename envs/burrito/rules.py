@@ -1,0 +1,259 @@
+"""3 to 6: one step of the kitchen.
+
+Axes: A players, C cells, Q places of the order list; then those of a batch (`jaxcoop.core.batching`).
+"""
+
+from typing import TYPE_CHECKING
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from flax import struct
+from jaxtyping import Array, Bool, Int, UInt8
+
+from jaxcoop.core.batching import along
+from jaxcoop.envs.burrito import interact
+from jaxcoop.envs.burrito.types import (
+    BURNT,
+    ORDER_LOSS,
+    ORDER_PLACES,
+    ORDER_TIME,
+    PLATE_LIMIT,
+    READY,
+    TERMS,
+    WARNING,
+    Action,
+    Dish,
+    Item,
+    Terrain,
+)
+
+if TYPE_CHECKING:
+    from jaxcoop.envs.burrito.layouts import Kitchen
+
+RECIPES = tuple(Dish.STEAK if letter == "S" else Dish.MUSHROOM for letter in "SMMMSSMSMSMSM")
+"""9: the cycle of recipes."""
+
+TIPS = ((792, 8), (396, 5), (0, 3))
+"""5: remaining time of the served order, and the tip from it on."""
+
+UNROLLED = 4
+"""Up to this many players act one after the other in one program; more in a loop."""
+
+
+@struct.dataclass
+class Book:
+    """The orders."""
+
+    dish: Int[Array, " Q"]
+    left: Int[Array, " Q"]
+    next_recipe: Int[Array, ""]
+    streak: Int[Array, ""]
+
+
+@struct.dataclass
+class Room:
+    """What players act on."""
+
+    item: Int[Array, " C"]
+    clock: UInt8[Array, " C"]
+    plates: Int[Array, ""]
+    book: Book
+
+
+@struct.dataclass
+class Act:
+    """What one player's interaction did."""
+
+    hand: Int[Array, ""]
+    changes: Int[Array, ""]  # words of `interact.tables`, 0: no interaction
+    reports: Int[Array, ""]
+    dish: Int[Array, ""]  # served, else Dish.NONE
+    place: Int[Array, ""]  # of its order, ORDER_PLACES: nobody ordered it
+    left: Int[Array, ""]  # remaining time of that order
+    streak: Int[Array, ""]  # after the delivery
+
+
+def content_of(item: Int[Array, "..."], clock: UInt8[Array, "..."]) -> Int[Array, "..."]:
+    """What lies in cells, as the tables count it; int32."""
+    item = item.astype(jnp.int32)
+    phase = (clock >= READY).astype(jnp.int32) + (clock >= WARNING) + (clock >= BURNT)
+    is_food = (item >= Item.STEAK) & (item <= Item.BOILED_RICE)
+    content = jnp.where(is_food, len(Item) + 4 * (item - Item.STEAK) + phase, item)
+    is_chopped = (clock == 2) & ((item == Item.CHOPPED_MEAT) | (item == Item.CHOPPED_MUSHROOM))
+    content = jnp.where(is_chopped, interact.CHOPPED + item - Item.CHOPPED_MEAT, content)
+    return jnp.where((clock == 2) & (item == Item.DIRTY_PLATE), interact.LAST_RINSE, content)
+
+
+def case_of(
+    terrain: Int[Array, "..."],
+    held: Int[Array, "..."],
+    item: Int[Array, "..."],
+    clock: UInt8[Array, "..."],
+    plates: Int[Array, "..."],
+) -> Int[Array, "..."]:
+    """The index into `interact.tables` of an interaction; what a stack holds are its plates."""
+    in_stack = (plates > 0).astype(jnp.int32)
+    content = jnp.where(terrain == Terrain.DIRTY_PLATES, in_stack, content_of(item, clock))
+    return (terrain * len(Item) + held) * interact.CONTENTS + content
+
+
+def look_up(table: np.ndarray, index: Int[Array, "..."]) -> Array:
+    """Entries of a constant table; indices must be inside."""
+    return jnp.asarray(table).at[index].get(mode="promise_in_bounds")
+
+
+def interactions(
+    kitchen: "Kitchen",
+    room: Room,
+    cell: Int[Array, " A"],
+    facing: Int[Array, " A"],
+    held: Int[Array, " A"],
+    acts: Bool[Array, " A"],
+) -> tuple[Room, Act]:
+    """3, step 2: the players in `acts` act on what is in front of them, in order.  Fields of `Act` have the axis A."""
+    front = look_up(kitchen.grid.ahead.reshape(-1), facing.astype(jnp.int32) * kitchen.grid.cells + cell)
+    ends = jnp.zeros(acts.shape[1:], jnp.bool_)
+
+    def one(carry: tuple[Room, Array], player: tuple[Array, ...]) -> tuple[tuple[Room, Array], Act]:
+        room, ended = carry
+        front, hand, is_acting = player
+        room, act, ends = _interact(kitchen, room, front, hand, is_acting & ~ended)
+        return (room, ended | ends), act
+
+    players = (front, held, acts)
+    if cell.shape[0] > UNROLLED:
+        (room, _), act = jax.lax.scan(one, (room, ends), players)
+        return room, act
+    carry, done = (room, ends), []
+    for k in range(cell.shape[0]):
+        carry, act = one(carry, jax.tree.map(lambda x, k=k: x[k], players))
+        done.append(act)
+    return carry[0], jax.tree.map(lambda *x: jnp.stack(x), *done)
+
+
+def _interact(kitchen: "Kitchen", room: Room, front: Array, hand: Array, is_acting: Array) -> tuple[Room, Act, Array]:
+    """4: one player."""
+    cells = np.arange(kitchen.grid.cells, dtype=np.int16)
+    is_front = along(cells, room.item) == front
+    lying = jnp.where(is_front, room.item, 0).sum(0, dtype=jnp.int8)
+    clock = jnp.where(is_front, room.clock, 0).sum(0, dtype=jnp.uint8)
+    terrain = look_up(kitchen.terrain, front).astype(jnp.int32)
+    found = interact.tables()
+    case = case_of(terrain, hand, lying, clock, room.plates)
+    change = look_up(found.changes, case)
+    report = jnp.where(is_acting, look_up(found.reports, case), 0)
+    is_cell = is_front & is_acting & (terrain != Terrain.DIRTY_PLATES)
+    item = jnp.where(is_cell, (change >> 5 & 31).astype(jnp.int8), room.item)
+    turned = jnp.where(change >> 11 & 1, 0, clock + (change >> 10 & 1).astype(jnp.uint8))
+    change = jnp.where(is_acting, change, 0)
+    dish = (change >> 13 & 3).astype(jnp.int8)
+    book, place, left = deliver(room.book, dish)
+    plates = room.plates - (change >> 12 & 1).astype(jnp.int8)
+    plates = jnp.where(dish > 0, jnp.minimum(plates + 1, PLATE_LIMIT), plates).astype(jnp.int8)
+    act = Act(
+        hand=jnp.where(is_acting, (change & 31).astype(jnp.int8), hand),
+        changes=change,
+        reports=report,
+        dish=dish,
+        place=place,
+        left=left,
+        streak=book.streak,
+    )
+    room = Room(item=item, clock=jnp.where(is_cell, turned, room.clock), plates=plates, book=book)
+    return room, act, (change >> 15 & 1) > 0
+
+
+def deliver(book: Book, dish: Int[Array, ""]) -> tuple[Book, Array, Array]:
+    """4.9: the orders after a dish (NONE: no delivery), the place of its order and the time that this had left."""
+    matches = (book.dish == dish) & (dish > 0)
+    place = jnp.where(matches, along(np.arange(ORDER_PLACES, dtype=np.int8), matches), ORDER_PLACES).min(0)
+    left = jnp.where(along(np.arange(ORDER_PLACES), matches) == place, book.left, 0).sum(0, dtype=jnp.int16)
+    is_ordered = place < ORDER_PLACES
+    gone = along(np.arange(ORDER_PLACES), matches) == place
+    streak = jnp.where(dish > 0, jnp.where(place == 0, book.streak + 1, 0), book.streak).astype(jnp.int16)
+    kept = _closed(Book(book.dish, book.left, book.next_recipe, streak), gone)
+    return _appended(kept, is_ordered), place, left
+
+
+def _closed(book: Book, gone: Bool[Array, " Q"]) -> Book:
+    """The orders without those that are `gone`; the others move up."""
+    dish = [jnp.where(gone[q], 0, book.dish[q]) for q in range(ORDER_PLACES)]
+    left = [jnp.where(gone[q], 0, book.left[q]) for q in range(ORDER_PLACES)]
+    for last in range(ORDER_PLACES - 1, 0, -1):
+        for q in range(last):
+            empty = dish[q] == 0
+            dish[q], dish[q + 1] = jnp.where(empty, dish[q + 1], dish[q]), jnp.where(empty, 0, dish[q + 1])
+            left[q], left[q + 1] = jnp.where(empty, left[q + 1], left[q]), jnp.where(empty, 0, left[q + 1])
+    return Book(jnp.stack(dish), jnp.stack(left), book.next_recipe, book.streak)
+
+
+def _appended(book: Book, when: Bool[Array, ""]) -> Book:
+    """3.3: one more order at the end; the list has room."""
+    recipe = jnp.where(book.next_recipe + 1 >= len(RECIPES), 0, book.next_recipe + 1)
+    recipe = jnp.where(when, recipe, book.next_recipe).astype(jnp.int8)
+    dish = look_up(np.array(RECIPES, np.int8), recipe)
+    count = (book.dish > 0).sum(0, dtype=jnp.int8)
+    is_new = (along(np.arange(ORDER_PLACES), book.dish) == count) & when
+    return Book(
+        dish=jnp.where(is_new, dish, book.dish),
+        left=jnp.where(is_new, np.int16(ORDER_TIME), book.left),
+        next_recipe=recipe,
+        streak=book.streak,
+    )
+
+
+def pass_time(book: Book, t: Int[Array, ""]) -> tuple[Book, Int[Array, ""]]:
+    """3.3: the orders at the end of the step that leads to time t, and how many ran out."""
+    left = jnp.maximum(book.left - ORDER_LOSS, 0)
+    gone = (book.dish > 0) & (left == 0)
+    expired = gone.sum(0, dtype=jnp.int32)
+    streak = jnp.where(expired > 0, 0, book.streak).astype(jnp.int16)
+    book = _closed(Book(book.dish, left, book.next_recipe, streak), gone)
+    wanted = (3 * (t > 550)).astype(jnp.int32) + (t > 700)
+    for _ in range(ORDER_PLACES):
+        book = _appended(book, (book.dish > 0).sum(0, dtype=jnp.int32) < wanted)
+    return book, expired
+
+
+def cook(item: Int[Array, " C"], clock: UInt8[Array, " C"]) -> tuple[UInt8[Array, " C"], Array, Array]:
+    """3.4: the clocks after a step, how many foods cost a penalty in it, and how many have caught fire."""
+    is_food = (item >= Item.STEAK) & (item <= Item.BOILED_RICE)
+    is_burnt = is_food & (clock >= BURNT)
+    after = jnp.where(is_food & ~is_burnt, clock + np.uint8(1), clock)
+    catches = is_food & (clock == BURNT - 1)
+    return after, is_burnt.sum(0, dtype=jnp.int32), catches.sum(0, dtype=jnp.int32)
+
+
+def multiplier(streak: Int[Array, "..."], params: tuple[tuple[int, int], ...]) -> Int[Array, "..."]:
+    """5: what a tip is multiplied with; the last value beyond the table."""
+    found = jnp.full(streak.shape, params[-1][1], jnp.int32)
+    for most, value in reversed(params[:-1]):
+        found = jnp.where(streak <= most, value, found)
+    return found
+
+
+def delivery(act: Act, params: tuple[tuple[int, int], ...], unordered: float) -> Array:
+    """5: what each player's delivery is worth, 0 without one; float32[A]."""
+    tip = jnp.zeros(act.left.shape, jnp.int32) + TIPS[-1][1]
+    for least, value in reversed(TIPS[:-1]):
+        tip = jnp.where(act.left >= least, value, tip)
+    worth = (80 + multiplier(act.streak, params) * tip).astype(jnp.float32)
+    worth = jnp.where(act.place < ORDER_PLACES, worth, np.float32(unordered))
+    return jnp.where(act.dish > 0, worth, np.float32(0))
+
+
+def shaped(act: Act, weights: np.ndarray, burning: Array, burn_weight: float) -> Array:
+    """6: the shaped reward of each player; `weights` [A, number of terms]; float32[A]."""
+    team, count = weights.shape
+    table = np.concatenate([np.zeros((team, 1)), weights], 1).astype(np.float32).reshape(-1)
+    term = act.reports >> 16 & 31
+    value = look_up(table, along(np.arange(team, dtype=np.int32) * (count + 1), term) + term)
+    assembly = along(weights[:, TERMS.index("food_assembly")].astype(np.float32), term)
+    value = value + jnp.where(act.reports >> 21 & 1, assembly, np.float32(0))
+    return value + np.float32(burn_weight) * burning.astype(jnp.float32)
+
+
+def is_interact(actions: Int[Array, " A"]) -> Bool[Array, " A"]:
+    """Who interacts."""
+    return actions == Action.INTERACT

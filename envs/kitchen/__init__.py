@@ -1,0 +1,1 @@
+"""What kitchens share: grids, walking distances, joint plans, pictures."""

@@ -1,0 +1,91 @@
+"""Recorded steps of primitives, compared array by array: state, rewards, terms and events."""
+
+import json
+from functools import cache
+from pathlib import Path
+
+import jax
+import numpy as np
+import pytest
+from burrito_layouts import layout_for
+from burrito_states import arrays_of, state_of
+
+from jaxcoop.envs.burrito import Burrito, interact
+from jaxcoop.envs.burrito.types import TERMS, Draws
+
+STATE = (
+    "pos",
+    "ori",
+    "held",
+    "held_tick",
+    "obj",
+    "tick_main",
+    "tick_wait",
+    "tick_warn",
+    "num_plates",
+    "next_recipe",
+    "consecutive",
+    "order_dish",
+    "order_left",
+    "timestep",
+)
+
+
+def names_beside(path, name):
+    """A list of names that is recorded in the same folder."""
+    return json.loads((path.parent / f"{name}.json").read_text())
+
+
+def read(path):
+    with np.load(path) as file:
+        yield "all", (path, dict(file))
+
+
+@cache
+def stepper(env):
+    """All steps of all episodes as one program: states [E, T], actions, priorities -> `Step`."""
+    return jax.jit(jax.vmap(jax.vmap(lambda s, a, p: env.step(s, a, Draws(p)))))
+
+
+def priorities(tie, players):
+    """3.2: those who were allowed to move come first."""
+    return (tie[..., None].astype(np.int64) >> np.arange(players) & 1).astype(np.uint32) * (tie >= 0)[..., None]
+
+
+def events_of(logged, columns):
+    """Events as flags [..., P, columns]."""
+    index = np.array([columns.index(name) for name in interact.EVENTS] + [len(columns)])
+    flags = np.zeros((*logged.shape[:-1], len(columns) + 1), bool)
+    np.put_along_axis(flags, index[logged].astype(np.int64), True, -1)
+    return flags[..., :-1]
+
+
+def terms_of(terms, burning, columns):
+    """Counts of the terms [..., P, 18]."""
+    assert columns == [*TERMS, "burn_ingredient"]
+    counts = (terms[..., None] >> np.arange(len(TERMS), dtype=np.uint32) & 1).astype(np.int8)
+    burns = np.broadcast_to(burning[..., None, None], (*terms.shape, 1))
+    return np.concatenate([counts, burns], -1)
+
+
+@pytest.mark.recorded("burrito", "*.npz", read)
+def test_burrito_recorded_steps_replay_without_a_mismatch(case):
+    path, want = case
+    if "action" not in want:
+        pytest.skip("states without steps")
+    players = want["pos"].shape[-2]
+    layout = layout_for(path, str(want["layout"]))
+    env = Burrito(layout=layout, agents=players, rewards=str(want["reward_config"]), max_steps=10_000)
+    states = state_of(env.kitchen, {name: want[name] for name in STATE})
+    before = jax.tree.map(lambda x: x[:, :-1], states)
+    done = stepper(env)(before, want["action"].astype(np.int32), priorities(want["tie"], players))
+    got = arrays_of(env.kitchen, jax.tree.map(np.asarray, done.state))
+    for name in STATE:
+        np.testing.assert_array_equal(got[name], want[name][:, 1:], err_msg=name)
+    np.testing.assert_array_equal(done.events.sparse, want["sparse"])
+    np.testing.assert_allclose(done.events.shaped, want["shaped"], rtol=1e-6, atol=1e-6)
+    np.testing.assert_array_equal(done.reward, want["sparse"])
+    columns = names_beside(Path(path), "event_names")
+    np.testing.assert_array_equal(events_of(np.asarray(done.events.logged), columns), want["events"].astype(bool))
+    terms = terms_of(np.asarray(done.events.terms), np.asarray(done.events.burning), names_beside(path, "term_names"))
+    np.testing.assert_array_equal(terms, want["terms"])
