@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Int
 
-from jaxcoop.cooperation import TaskTable, no_totals
+from jaxcoop.cooperation import TaskTable, add, no_totals
 from jaxcoop.core import Env, Step
 from jaxcoop.core.batching import along, batch_last
 from jaxcoop.core.env import NoDraws
@@ -196,7 +196,7 @@ class Cube(Env):
             aim=jnp.where(live, aim, state.aim),
             phantom=jnp.where(live, phantom, state.phantom),
             last=jax.tree.map(lambda new, old: jnp.where(live, new, old), last, state.last),
-            attempts=tasks.add_attempts(state.attempts, found, live),
+            attempts=add(state.attempts, found, live),
         )
         reward = jnp.where(live, value / jnp.float32(self.agents) - jnp.float32(self.step_cost), jnp.float32(0))
         found = dataclasses.replace(found, task=jnp.where(live, found.task, -1))

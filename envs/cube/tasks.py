@@ -9,7 +9,7 @@ import numpy as np
 from flax import struct
 from jaxtyping import Array, Bool, Float, Int
 
-from jaxcoop.cooperation import Attempts, TaskTable, Totals, deficits
+from jaxcoop.cooperation import Attempts, TaskTable
 from jaxcoop.core.batching import along, batch_last
 from jaxcoop.envs.cube.lookup import block_at, count_same, first_same, take, tally
 from jaxcoop.envs.cube.rules import Board, Layout, settle, step_of, to_board
@@ -112,21 +112,6 @@ def attempt_events(
         success=success,
         score=jnp.stack([*share, jnp.ones_like(share[0])], axis=1),
         event=event.astype(jnp.int32),
-    )
-
-
-def add_attempts(totals: Totals, attempts: Attempts, live: Bool[Array, ""]) -> Totals:
-    """Totals with the events of one more step of an episode that has not ended."""
-    is_event = (attempts.task >= 0) & live
-    # One constraint at a time: the array of all three is made for traces only.
-    gap = [
-        jnp.where(is_event, deficits(attempts.score[:, c]), jnp.float32(0)).sum(0)
-        for c in range(attempts.score.shape[1])
-    ]
-    return Totals(
-        events=totals.events + is_event.sum(0, dtype=jnp.int32),
-        successes=totals.successes + (is_event & attempts.success).sum(0, dtype=jnp.int32),
-        deficit=totals.deficit + jnp.stack(gap),
     )
 
 

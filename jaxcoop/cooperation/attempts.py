@@ -55,13 +55,15 @@ def no_totals() -> Totals:
     return Totals(zero, zero, jnp.zeros((len(SCORED),), jnp.float32))
 
 
-def add(totals: Totals, attempts: Attempts) -> Totals:
-    """Totals with one more step's events."""
-    is_event = attempts.task >= 0
+def add(totals: Totals, attempts: Attempts, live: Bool[Array, ""] | bool = True) -> Totals:
+    """Totals with one more step's events, unless the episode has ended; further axes at the end are a batch."""
+    is_event = (attempts.task >= 0) & live
+    # One constraint at a time: the array of all three is made for traces only.
+    gap = [jnp.where(is_event, deficits(attempts.score[:, c]), jnp.float32(0)).sum(0) for c in range(len(SCORED))]
     return Totals(
-        events=totals.events + is_event.sum(dtype=jnp.int32),
-        successes=totals.successes + (is_event & attempts.success).sum(dtype=jnp.int32),
-        deficit=totals.deficit + jnp.where(is_event[:, None], deficits(attempts.score), 0.0).sum(0),
+        events=totals.events + is_event.sum(0, dtype=jnp.int32),
+        successes=totals.successes + (is_event & attempts.success).sum(0, dtype=jnp.int32),
+        deficit=totals.deficit + jnp.stack(gap),
     )
 
 

@@ -9,13 +9,13 @@ from jaxcoop.core.registry import brief, unknown
 
 
 def check_types(options: Any) -> None:
-    """Check every field of a frozen dataclass against its type: a `Literal`, bool, int or float; others are left alone.
+    """Check every option of a frozen dataclass against its type: a `Literal`, bool, int or float; others are left alone.
 
     Whole numbers and numbers of other kinds (numpy's) become int and float in place.  Raises `ValueError` naming the
     option and its value.
     """
     hints = get_type_hints(type(options))
-    for field in dataclasses.fields(options):
+    for field in (f for f in dataclasses.fields(options) if f.init):
         value, hint = getattr(options, field.name), hints[field.name]
         if get_origin(hint) is Literal:
             if not isinstance(value, str) or value not in get_args(hint):
