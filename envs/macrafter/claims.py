@@ -18,7 +18,7 @@ import numpy as np
 from flax import struct
 from jaxtyping import Array, Bool, Int
 
-from jaxcoop.envs.macrafter.batching import batch_last, read, write
+from jaxcoop.core.batching import batch_alone, read, write
 from jaxcoop.envs.macrafter.config import Settings
 
 
@@ -80,7 +80,7 @@ def winners(
     turn = Pair(*(jnp.asarray(own + 1, dtype) for own in turns(settings)))
     # Numbers of claims lie above those of occupants, and the first claim has the largest.
     mark = Pair(*(jnp.asarray(2 * settings.actors + 1 - own, dtype) for own in turns(settings)))
-    valid_cows, valid_agents = partial(_valid, settings), batch_last(partial(_valid, settings))
+    valid_cows, valid_agents = partial(_valid, settings), batch_alone(partial(_valid, settings))
     there = Pair(read(occupants, target.cows, rows=True), read(occupants, target.agents))
     # never anything but 0, but the compiler does not know: all is read before anything is written, so no copy is made
     zero = jnp.minimum(there.agents[0], 0).astype(jnp.int16)

@@ -11,8 +11,7 @@ from flax import struct
 from jaxtyping import Array, Bool, Int, UInt8, UInt16, UInt32
 
 from jaxcoop.cooperation import first_with, tally
-from jaxcoop.core.batching import along
-from jaxcoop.envs.macrafter.batching import batch_last
+from jaxcoop.core.batching import along, batch_alone
 from jaxcoop.envs.macrafter.claims import is_cow
 from jaxcoop.envs.macrafter.config import TOOLS, Settings, half_points, offsets, requirements
 from jaxcoop.envs.macrafter.types import (
@@ -143,10 +142,10 @@ def collect(
     bytes.  With a bag limit an able collector that has no room left for a unit counts for p but receives nothing (our
     own reading).
     """
-    seen = batch_last(partial(_seen, settings))(cell, ground, occupant, inventory, collector)
+    seen = batch_alone(partial(_seen, settings))(cell, ground, occupant, inventory, collector)
     wanted, able, required = seen
     count, order = counted(settings, wanted, able)
-    return batch_last(partial(_collected, settings))(
+    return batch_alone(partial(_collected, settings))(
         cell, ground, before, occupant, inventory, able, required, count, order, collector
     )
 
@@ -227,7 +226,7 @@ def counted(
     """
     size = seen.size
     if size <= PAIRWISE:
-        return batch_last(_compared)(seen, able)
+        return batch_alone(_compared)(seen, able)
     cells = seen.reshape(-1).astype(jnp.int32)
     count = tally(jnp.where(able.reshape(-1), cells, -1), cells, settings.cells)
     order = first_with(cells, settings.cells)

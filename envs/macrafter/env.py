@@ -13,10 +13,10 @@ from jaxtyping import Array, Bool, Int, UInt32
 
 from jaxcoop.cooperation import Attempts, TaskTable, add, no_totals
 from jaxcoop.core import Env, Step
+from jaxcoop.core.batching import kept
 from jaxcoop.core.options import check_ranges, check_types
 from jaxcoop.core.skills import Skills
 from jaxcoop.envs.macrafter import balance, generate, observe, rules, tasks, updates
-from jaxcoop.envs.macrafter.batching import kept
 from jaxcoop.envs.macrafter.config import MAX_AGENTS, MAX_CELLS, Settings, canonical, chunk_grid
 from jaxcoop.envs.macrafter.objects import touch
 from jaxcoop.envs.macrafter.outcomes import no_last

@@ -14,8 +14,8 @@ from flax import struct
 from jaxtyping import Array, Bool, Float, Int, UInt32
 
 from jaxcoop.core import bits
+from jaxcoop.core.batching import batch_alone, read, write
 from jaxcoop.envs.macrafter import balance, players, requests
-from jaxcoop.envs.macrafter.batching import batch_last, read, write
 from jaxcoop.envs.macrafter.claims import Pair, occupancy, winners
 from jaxcoop.envs.macrafter.collect import Collection, collect
 from jaxcoop.envs.macrafter.config import Settings
@@ -52,7 +52,7 @@ def step(settings: Settings, state: State, actions: Int[Array, " A"] | Command, 
         cells, inventory, asked = requests.carry_out(settings, command, state, occupants, ~is_over(settings, state))
 
     # S4, S5
-    intent = batch_last(partial(intents, settings))(team, action, asked)
+    intent = batch_alone(partial(intents, settings))(team, action, asked)
     inside = jnp.minimum(intent.reach, jnp.int16(settings.cells - 1))
     ground, known = read(cells, inside), None if command is None else read(before, inside)
     found = read(occupants, inside)
@@ -62,7 +62,7 @@ def step(settings: Settings, state: State, actions: Int[Array, " A"] | Command, 
     is_alive = (state.cow_x >= 0) & ~eaten(settings, jnp.where(is_eaten, done.occupant, 0))
 
     # S6, P1 to P3
-    plans = batch_last(partial(decide, settings))(team, inventory, intent, done, asked)
+    plans = batch_alone(partial(decide, settings))(team, inventory, intent, done, asked)
     left = jnp.where(is_eaten, done.cell, jnp.int16(settings.cells))
     occupants = write(occupants, jnp.concatenate([left, plans.grave[:, None]], axis=1), jnp.zeros_like(occupants[0]))
 
@@ -71,7 +71,7 @@ def step(settings: Settings, state: State, actions: Int[Array, " A"] | Command, 
     cow_x, cow_y, cow_inside, cow_cell = ahead_of(settings, state.cow_x, state.cow_y, draws.cow)
     cow_may = tries & cow_inside & walkable(read(cells, cow_cell, rows=True))
     around = read(cells, plans.looks)
-    moves = batch_last(partial(may_act, settings))(plans, around)
+    moves = batch_alone(partial(may_act, settings))(plans, around)
     won, claims = winners(
         settings, occupants, Pair(cow_cell, plans.cell), Pair(cow_may, moves.steps | moves.places), moves.steps
     )
@@ -85,10 +85,10 @@ def step(settings: Settings, state: State, actions: Int[Array, " A"] | Command, 
     cow_x = jnp.where(is_alive, jnp.where(won.cows, cow_x, state.cow_x), gone)
     cow_y = jnp.where(is_alive, jnp.where(won.cows, cow_y, state.cow_y), gone)
     touched = touch(settings, state.touched, cow_x, cow_y, cow_x >= 0)
-    made = batch_last(partial(make, settings))(team, inventory, done, asked, plans, moves, won.agents, around, seen)
-    held = batch_last(players.inventory_after)(inventory, plans.updates, made.change, made.levels)
+    made = batch_alone(partial(make, settings))(team, inventory, done, asked, plans, moves, won.agents, around, seen)
+    held = batch_alone(players.inventory_after)(inventory, plans.updates, made.change, made.levels)
     kept = dataclasses.replace(team, touched=touched)
-    nxt, ids = batch_last(partial(record, settings))(kept, held, used_slots(state), intent, done, asked, plans, made)
+    nxt, ids = batch_alone(partial(record, settings))(kept, held, used_slots(state), intent, done, asked, plans, made)
     nxt = dataclasses.replace(
         nxt,
         material=nxt_cells.reshape(state.material.shape),
@@ -125,7 +125,7 @@ def eaten(settings: Settings, occupants: Array) -> Bool[Array, " C"]:
     slots = sum(settings.cow_slots)
     if occupants.size > 4 * FEW:
         return jnp.zeros((slots + 1,), jnp.bool_).at[occupants.reshape(-1)].set(True)[1:]
-    return bits.unpack(batch_last(partial(_cow_bits, bits.num_words(slots)))(occupants), slots)
+    return bits.unpack(batch_alone(partial(_cow_bits, bits.num_words(slots)))(occupants), slots)
 
 
 def _cow_bits(num_words: int, occupants: Array) -> UInt32[Array, " N"]:

@@ -1,6 +1,6 @@
 """S4 to S10: what each agent does in a step, apart from the map and from the cows.
 
-Axes: A agents, R cells in reach; further axes are those of a batch (see `batching`).
+Axes: A agents, R cells in reach; further axes are those of a batch (`jaxcoop.core.batching`).
 What the map says comes in as the bytes of the cells that matter; what changes on it goes out as cells and bytes.
 """
 

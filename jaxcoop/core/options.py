@@ -9,7 +9,7 @@ from jaxcoop.core.registry import brief, unknown
 
 
 def check_types(options: Any) -> None:
-    """Check every option of a frozen dataclass against its type: a `Literal`, bool, int or float; others are left alone.
+    """Check the options of a frozen dataclass against their types: `Literal`, bool, int, float; others are left alone.
 
     Whole numbers and numbers of other kinds (numpy's) become int and float in place.  Raises `ValueError` naming the
     option and its value.
