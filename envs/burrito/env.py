@@ -4,17 +4,18 @@ Axes: A players, C cells, K = A.  Section numbers refer to the behaviour notes, 
 """
 
 import dataclasses
+from dataclasses import replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Int
 
-from jaxcoop.cooperation import TaskTable, add, no_totals
+from jaxcoop.cooperation import Attempts, TaskTable, add, no_totals
 from jaxcoop.core import Env, Step
-from jaxcoop.core.batching import batch_last
+from jaxcoop.core.batching import batch_alone, write
 from jaxcoop.core.options import check_ranges, check_types
 from jaxcoop.envs.burrito import interact, movement, observe, rules, tasks
 from jaxcoop.envs.burrito.layouts import Kitchen, load
@@ -139,20 +140,48 @@ class Burrito(Env):
 
     def step(self, state: State, actions: Int[Array, " A"], draws: Draws) -> Step:
         """3: interactions, movement, orders, cooking.  After the end nothing changes and the reward is 0."""
-        nxt, reward, truncated, events = batch_last(self._advance)(state, actions, draws.priority)
-        return Step(nxt, reward, jnp.zeros((), jnp.bool_), truncated, events)
+        live = state.t < self.max_steps
+        front = rules.fronts(self.kitchen, state)
+        people = replace(state, item=None, clock=None)
+        nxt, act, sparse, earned, found = batch_alone(self._people)(people, front, actions, draws.priority)
+        cell = jnp.where(act.writes, front.cell, -1)
+        item, clock = write(state.item, cell, act.item), write(state.clock, cell, act.clock)
+        cooked, burning, caught = rules.cook(self.kitchen, item, clock)
+        burning, caught = jnp.where(live, burning, 0), jnp.where(live, caught, 0)
+        nxt = replace(
+            nxt,
+            item=item,
+            clock=jnp.where(live, cooked, clock),
+            counts=replace(nxt.counts, fires=nxt.counts.fires + caught),
+        )
+        shaped = earned + np.float32(self.parameters.burn) * burning.astype(jnp.float32)
+        events = Events(
+            sparse=sparse,
+            shaped=shaped,
+            terms=_terms(act.reports),
+            logged=_logged(act),
+            moved=nxt.cell != state.cell,
+            burning=burning,
+            attempts=found,
+        )
+        reward = sparse + np.float32(self.shaping) * shaped
+        return Step(nxt, reward, jnp.zeros((), jnp.bool_), nxt.t >= self.max_steps, events)
 
-    def _advance(self, state: State, actions: Array, priority: Array) -> tuple[State, Array, Array, Events]:
-        """The step; further axes after the named ones are a batch."""
+    def _people(
+        self, state: State, front: rules.Fronts, actions: Array, priority: Array
+    ) -> tuple[State, rules.Act, Array, Array, Attempts]:
+        """What the players do and what becomes of the orders; further axes after the named ones are a batch.
+
+        Returns the state but for the planes, what was done, sparse reward and terms of the shaped one, attempts.
+        """
         grid, parameters = self.kitchen.grid, self.parameters
         live = state.t < self.max_steps
         actions = jnp.where(live, actions, int(Action.STAY))
-        book = rules.Book(state.dish, state.left, state.next_recipe, state.streak)
-        room = rules.Room(state.item, state.clock, state.plates, book)
+        before = rules.Stock(state.plates, rules.Book(state.dish, state.left, state.next_recipe, state.streak))
         is_acting = actions == Action.INTERACT
-        room, act = rules.interactions(self.kitchen, room, state.cell, state.facing, state.held, is_acting)
+        stock, act = rules.interactions(before, front, state.held, is_acting)
         is_served, is_ordered = act.dish > 0, act.place < ORDER_PLACES
-        found = tasks.attempt_events(self.kitchen, state, is_acting, is_served & is_ordered)
+        found = tasks.attempt_events(self.kitchen, front, state.held, before, is_acting, is_served & is_ordered)
 
         is_direction = (actions >= 0) & (actions < Action.STAY)
         facing = jnp.where(is_direction, actions, state.facing).astype(jnp.int8)
@@ -161,48 +190,34 @@ class Burrito(Env):
         moved = movement.moving(state.cell, want, priority)
 
         t = state.t + live.astype(jnp.int32)
-        book, expired = rules.pass_time(room.book, t)
-        clock, burning, caught = rules.cook(room.item, room.clock)
+        book, expired = rules.pass_time(stock.book, t)
         worth = rules.delivery(act, parameters.multipliers, parameters.unordered)
         sparse = jnp.broadcast_to(worth.sum(0) / np.float32(2), worth.shape)
-        shaped = rules.shaped(act, parameters.weights(self.agents), burning, parameters.burn)
-        shaped = jnp.where(live, shaped, np.float32(0))
-        out = is_served & is_ordered & (act.place > 0)
         put_out = (act.reports >> 16 & 31) == TERMS.index("extinguish_fire") + 1
         counts = state.counts
-        nxt = State(
+        nxt = replace(
+            state,
             cell=jnp.where(moved, want, state.cell),
             facing=facing,
             held=act.hand,
-            item=room.item,
-            clock=jnp.where(live, clock, state.clock),
-            plates=room.plates,
+            plates=stock.plates,
             dish=jnp.where(live, book.dish, state.dish),
             left=jnp.where(live, book.left, state.left),
             next_recipe=jnp.where(live, book.next_recipe, state.next_recipe),
             streak=jnp.where(live, book.streak, state.streak),
             t=t,
             score=state.score + sparse.sum(0),
-            counts=Counts(
+            counts=replace(
+                counts,
                 in_order=counts.in_order + (is_served & (act.place == 0)).sum(0, dtype=jnp.int32),
-                out_of_order=counts.out_of_order + out.sum(0, dtype=jnp.int32),
+                out_of_order=counts.out_of_order + (is_served & is_ordered & (act.place > 0)).sum(0, dtype=jnp.int32),
                 unordered=counts.unordered + (is_served & ~is_ordered).sum(0, dtype=jnp.int32),
-                fires=counts.fires + jnp.where(live, caught, 0),
                 extinguished=counts.extinguished + put_out.sum(0, dtype=jnp.int32),
                 expired=counts.expired + jnp.where(live, expired, 0),
             ),
             attempts=add(state.attempts, found),
         )
-        events = Events(
-            sparse=sparse,
-            shaped=shaped,
-            terms=_terms(act.reports),
-            logged=_logged(act),
-            moved=moved,
-            burning=jnp.where(live, burning, 0),
-            attempts=found,
-        )
-        return nxt, sparse + np.float32(self.shaping) * shaped, t >= self.max_steps, events
+        return nxt, act, sparse, rules.shaped(act, parameters.weights(self.agents)), found
 
     @property
     def parameters(self) -> Rewards:
@@ -215,7 +230,9 @@ class Burrito(Env):
 
     def legal(self, state: State, agents: Int[Array, " K"] | None = None) -> Bool[Array, "K 6"]:
         """Everything but interactions without any effect."""
-        return _legal(self.kitchen, state, agents)
+        does = tasks.has_effect(self.kitchen, state)
+        does = does if agents is None else does[agents]
+        return jnp.concatenate([jnp.ones((*does.shape, 5), jnp.bool_), does[:, None]], -1)
 
     def tasks(self, state: State) -> TaskTable:
         """The orders, M = 4."""
@@ -248,10 +265,3 @@ def _logged(act: rules.Act) -> Int[Array, "A 3"]:
         jnp.where(is_served & is_ordered, correct, -1),
     ]
     return jnp.stack(logged, 1).astype(jnp.int8)
-
-
-def _legal(kitchen: Kitchen, state: State, agents: Any) -> Bool[Array, "K 6"]:
-    """Which actions can have an effect, taken alone."""
-    cell, facing, held = (x if agents is None else x[agents] for x in (state.cell, state.facing, state.held))
-    does = tasks.has_effect(kitchen, state, cell, facing, held)
-    return jnp.concatenate([jnp.ones((*does.shape, 5), jnp.bool_), does[:, None]], -1)

@@ -1,9 +1,10 @@
 """3 to 6: one step of the kitchen.
 
-Axes: A players, C cells, Q places of the order list; then those of a batch (`jaxcoop.core.batching`).
+Axes: A players, C cells, Q places of the order list.  Functions of arrays without C let the axes of a batch follow.
 """
 
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 import jax
 import jax.numpy as jnp
@@ -11,7 +12,7 @@ import numpy as np
 from flax import struct
 from jaxtyping import Array, Bool, Int, UInt8
 
-from jaxcoop.core.batching import along
+from jaxcoop.core.batching import along, read
 from jaxcoop.envs.burrito import interact
 from jaxcoop.envs.burrito.types import (
     BURNT,
@@ -22,9 +23,9 @@ from jaxcoop.envs.burrito.types import (
     READY,
     TERMS,
     WARNING,
-    Action,
     Dish,
     Item,
+    State,
     Terrain,
 )
 
@@ -52,11 +53,19 @@ class Book:
 
 
 @struct.dataclass
-class Room:
-    """What players act on."""
+class Fronts:
+    """What players have in front of them."""
 
-    item: Int[Array, " C"]
-    clock: UInt8[Array, " C"]
+    cell: Int[Array, " A"]  # int16
+    terrain: Int[Array, " A"]  # int32
+    item: Int[Array, " A"]  # int8
+    clock: UInt8[Array, " A"]
+
+
+@struct.dataclass
+class Stock:
+    """What all players share."""
+
     plates: Int[Array, ""]
     book: Book
 
@@ -66,8 +75,10 @@ class Act:
     """What one player's interaction did."""
 
     hand: Int[Array, ""]
-    changes: Int[Array, ""]  # words of `interact.tables`, 0: no interaction
-    reports: Int[Array, ""]
+    item: Int[Array, ""]  # in front of the player afterwards
+    clock: UInt8[Array, ""]
+    writes: Bool[Array, ""]  # whether it changed what is there
+    reports: Int[Array, ""]  # word of `interact.tables`, 0: no interaction
     dish: Int[Array, ""]  # served, else Dish.NONE
     place: Int[Array, ""]  # of its order, ORDER_PLACES: nobody ordered it
     left: Int[Array, ""]  # remaining time of that order
@@ -98,70 +109,72 @@ def case_of(
     return (terrain * len(Item) + held) * interact.CONTENTS + content
 
 
-def look_up(table: np.ndarray, index: Int[Array, "..."]) -> Array:
+def look_up(table: np.ndarray, index: Any) -> Array:
     """Entries of a constant table; indices must be inside."""
     return jnp.asarray(table).at[index].get(mode="promise_in_bounds")
 
 
-def interactions(
-    kitchen: "Kitchen",
-    room: Room,
-    cell: Int[Array, " A"],
-    facing: Int[Array, " A"],
-    held: Int[Array, " A"],
-    acts: Bool[Array, " A"],
-) -> tuple[Room, Act]:
-    """3, step 2: the players in `acts` act on what is in front of them, in order.  Fields of `Act` have the axis A."""
-    front = look_up(kitchen.grid.ahead.reshape(-1), facing.astype(jnp.int32) * kitchen.grid.cells + cell)
-    ends = jnp.zeros(acts.shape[1:], jnp.bool_)
-
-    def one(carry: tuple[Room, Array], player: tuple[Array, ...]) -> tuple[tuple[Room, Array], Act]:
-        room, ended = carry
-        front, hand, is_acting = player
-        room, act, ends = _interact(kitchen, room, front, hand, is_acting & ~ended)
-        return (room, ended | ends), act
-
-    players = (front, held, acts)
-    if cell.shape[0] > UNROLLED:
-        (room, _), act = jax.lax.scan(one, (room, ends), players)
-        return room, act
-    carry, done = (room, ends), []
-    for k in range(cell.shape[0]):
-        carry, act = one(carry, jax.tree.map(lambda x, k=k: x[k], players))
-        done.append(act)
-    return carry[0], jax.tree.map(lambda *x: jnp.stack(x), *done)
+def fronts(kitchen: "Kitchen", state: State) -> Fronts:
+    """What everybody faces; of one episode, batched by `vmap`."""
+    ahead = kitchen.grid.ahead
+    cell = look_up(ahead.reshape(-1), state.facing.astype(jnp.int32) * ahead.shape[1] + state.cell)
+    terrain = look_up(kitchen.terrain, cell).astype(jnp.int32)
+    return Fronts(cell, terrain, read(state.item, cell), read(state.clock, cell))
 
 
-def _interact(kitchen: "Kitchen", room: Room, front: Array, hand: Array, is_acting: Array) -> tuple[Room, Act, Array]:
+def interactions(stock: Stock, front: Fronts, held: Int[Array, " A"], acts: Bool[Array, " A"]) -> tuple[Stock, Act]:
+    """3, step 2: the players in `acts` act on what is in front of them, in order.  Fields of `Act` have the axis A.
+
+    Those who face the same cell have the same `item` and `clock` in the end.
+    """
+    team = held.shape[0]
+    ended = jnp.zeros(acts.shape[1:], jnp.bool_)
+
+    def one(carry: Any, k: Any) -> tuple[Any, Act]:
+        stock, front, ended = carry
+        stock, act, ends = _interact(stock, jax.tree.map(lambda x: x[k], front), held[k], acts[k] & ~ended)
+        same = (front.cell == front.cell[k]) & act.writes
+        front = replace(
+            front, item=jnp.where(same, act.item, front.item), clock=jnp.where(same, act.clock, front.clock)
+        )
+        return (stock, front, ended | ends), act
+
+    carry = (stock, front, ended)
+    if team > UNROLLED:
+        carry, act = jax.lax.scan(one, carry, jnp.arange(team))
+    else:
+        done = []
+        for k in range(team):
+            carry, act = one(carry, k)
+            done.append(act)
+        act = jax.tree.map(lambda *x: jnp.stack(x), *done)
+    stock, front, _ = carry
+    return stock, replace(act, item=front.item, clock=front.clock)
+
+
+def _interact(stock: Stock, front: Fronts, hand: Array, is_acting: Array) -> tuple[Stock, Act, Array]:
     """4: one player."""
-    cells = np.arange(kitchen.grid.cells, dtype=np.int16)
-    is_front = along(cells, room.item) == front
-    lying = jnp.where(is_front, room.item, 0).sum(0, dtype=jnp.int8)
-    clock = jnp.where(is_front, room.clock, 0).sum(0, dtype=jnp.uint8)
-    terrain = look_up(kitchen.terrain, front).astype(jnp.int32)
     found = interact.tables()
-    case = case_of(terrain, hand, lying, clock, room.plates)
-    change = look_up(found.changes, case)
+    case = case_of(front.terrain, hand, front.item, front.clock, stock.plates)
+    change = jnp.where(is_acting, look_up(found.changes, case), 0)
     report = jnp.where(is_acting, look_up(found.reports, case), 0)
-    is_cell = is_front & is_acting & (terrain != Terrain.DIRTY_PLATES)
-    item = jnp.where(is_cell, (change >> 5 & 31).astype(jnp.int8), room.item)
-    turned = jnp.where(change >> 11 & 1, 0, clock + (change >> 10 & 1).astype(jnp.uint8))
-    change = jnp.where(is_acting, change, 0)
+    clock = jnp.where(change >> 11 & 1, 0, front.clock + (change >> 10 & 1).astype(jnp.uint8))
     dish = (change >> 13 & 3).astype(jnp.int8)
-    book, place, left = deliver(room.book, dish)
-    plates = room.plates - (change >> 12 & 1).astype(jnp.int8)
+    book, place, left = deliver(stock.book, dish)
+    plates = stock.plates - (change >> 12 & 1).astype(jnp.int8)
     plates = jnp.where(dish > 0, jnp.minimum(plates + 1, PLATE_LIMIT), plates).astype(jnp.int8)
     act = Act(
         hand=jnp.where(is_acting, (change & 31).astype(jnp.int8), hand),
-        changes=change,
+        item=(change >> 5 & 31).astype(jnp.int8),
+        clock=clock.astype(jnp.uint8),
+        writes=is_acting & (front.terrain != Terrain.DIRTY_PLATES),
         reports=report,
         dish=dish,
         place=place,
         left=left,
         streak=book.streak,
     )
-    room = Room(item=item, clock=jnp.where(is_cell, turned, room.clock), plates=plates, book=book)
-    return room, act, (change >> 15 & 1) > 0
+    return Stock(plates, book), act, (change >> 15 & 1) > 0
 
 
 def deliver(book: Book, dish: Int[Array, ""]) -> tuple[Book, Array, Array]:
@@ -216,13 +229,16 @@ def pass_time(book: Book, t: Int[Array, ""]) -> tuple[Book, Int[Array, ""]]:
     return book, expired
 
 
-def cook(item: Int[Array, " C"], clock: UInt8[Array, " C"]) -> tuple[UInt8[Array, " C"], Array, Array]:
+def cook(
+    kitchen: "Kitchen", item: Int[Array, " C"], clock: UInt8[Array, " C"]
+) -> tuple[UInt8[Array, " C"], Int[Array, ""], Int[Array, ""]]:
     """3.4: the clocks after a step, how many foods cost a penalty in it, and how many have caught fire."""
     is_food = (item >= Item.STEAK) & (item <= Item.BOILED_RICE)
-    is_burnt = is_food & (clock >= BURNT)
-    after = jnp.where(is_food & ~is_burnt, clock + np.uint8(1), clock)
-    catches = is_food & (clock == BURNT - 1)
-    return after, is_burnt.sum(0, dtype=jnp.int32), catches.sum(0, dtype=jnp.int32)
+    after = jnp.where(is_food & (clock < BURNT), clock + np.uint8(1), clock)
+    fires = np.flatnonzero((kitchen.terrain == Terrain.POT) | (kitchen.terrain == Terrain.GRILL))
+    is_food, clock = is_food[fires], clock[fires]
+    burning, caught = is_food & (clock >= BURNT), is_food & (clock == BURNT - 1)
+    return after, burning.sum(dtype=jnp.int32), caught.sum(dtype=jnp.int32)
 
 
 def multiplier(streak: Int[Array, "..."], params: tuple[tuple[int, int], ...]) -> Int[Array, "..."]:
@@ -243,17 +259,11 @@ def delivery(act: Act, params: tuple[tuple[int, int], ...], unordered: float) ->
     return jnp.where(act.dish > 0, worth, np.float32(0))
 
 
-def shaped(act: Act, weights: np.ndarray, burning: Array, burn_weight: float) -> Array:
-    """6: the shaped reward of each player; `weights` [A, number of terms]; float32[A]."""
+def shaped(act: Act, weights: np.ndarray) -> Array:
+    """6: what each player earns by the terms; `weights` [A, number of terms]; float32[A]."""
     team, count = weights.shape
     table = np.concatenate([np.zeros((team, 1)), weights], 1).astype(np.float32).reshape(-1)
     term = act.reports >> 16 & 31
     value = look_up(table, along(np.arange(team, dtype=np.int32) * (count + 1), term) + term)
     assembly = along(weights[:, TERMS.index("food_assembly")].astype(np.float32), term)
-    value = value + jnp.where(act.reports >> 21 & 1, assembly, np.float32(0))
-    return value + np.float32(burn_weight) * burning.astype(jnp.float32)
-
-
-def is_interact(actions: Int[Array, " A"]) -> Bool[Array, " A"]:
-    """Who interacts."""
-    return actions == Action.INTERACT
+    return value + jnp.where(act.reports >> 21 & 1, assembly, np.float32(0))

@@ -17,7 +17,7 @@ import numpy as np
 from flax import struct
 from jaxtyping import Array, Bool, Float, Int, UInt32
 
-from jaxcoop.core.batching import along, batch_last
+from jaxcoop.core.batching import along, batch_last, read
 from jaxcoop.core.skills import OpSpec, Report, Skills, Status
 from jaxcoop.envs.burrito import rules
 from jaxcoop.envs.burrito.skillset import (
@@ -207,10 +207,27 @@ class BurritoSkills(Skills):
         draws: SkillDraws | None = None,
     ) -> Memory:
         """8.5.1: start skills; any other number than 0 to 26 is STAY."""
-        small = replace(memory, plan=None)
-        repeats = jnp.zeros((self.env.num_agents,)) if draws is None else draws.repeats
-        begun = batch_last(self._begin)(state, small, ops[:, 0], fresh, repeats)
-        return replace(begun, plan=memory.plan)
+        known = (ops[:, 0] >= 0) & (ops[:, 0] < len(SKILLS))
+        skill = jnp.where(known, ops[:, 0], STAY)
+        choose = batch_last(self._choose)
+        target, goal, facing, is_found = choose(state.cell, state.facing, state.held, state.item, state.clock, skill)
+        most = _most_repeats(skill, read(state.item, target), read(state.clock, target).astype(jnp.int32))
+        if draws is not None and not self.is_pinned:
+            most = 1 + (draws.repeats * most).astype(jnp.int32)
+        new = replace(
+            memory,
+            op=skill.astype(jnp.int8),
+            skill=skill.astype(jnp.int8),
+            target=target,
+            goal=goal,
+            facing=facing,
+            repeats=jnp.where(is_found, most, 0).astype(jnp.int8),
+            arrived=jnp.zeros_like(fresh),
+            done=jnp.zeros_like(fresh),
+            reason=jnp.zeros_like(memory.reason),
+            age=jnp.zeros_like(memory.age),
+        )
+        return jax.tree.map(lambda n, o: n if n is o else jnp.where(fresh, n, o), new, memory)
 
     def command(self, state: State, memory: Memory, draws: SkillDraws | None = None) -> tuple[Int[Array, " A"], Memory]:
         """8.5.2 to 8.5.5: the primitive action of every player, and whose skill ends with it."""
@@ -218,11 +235,15 @@ class BurritoSkills(Skills):
 
     def resolve(self, state: State, memory: Memory, draws: SkillDraws | None = None) -> Memory:
         """8.5.2, 8.5.3: skills that cannot be done, and those who have to give way, become STAY."""
-        return batch_last(self._resolve)(state, memory, None if self.is_pinned else draws)
+        is_right = self._holds(state, memory.skill.astype(jnp.int32), memory.target)
+        memory = _staying(memory, state.cell, state.facing, ~is_right, CANNOT)
+        settle = batch_last(self._settle)
+        return settle(memory, state.cell, state.facing, None if self.is_pinned else draws)
 
     def act(self, state: State, memory: Memory, draws: SkillDraws | None = None) -> tuple[Int[Array, " A"], Memory]:
         """8.5.4, 8.5.5, after `resolve`."""
-        return batch_last(self._act)(state, memory, None if self.is_pinned or draws is None else draws.plan)
+        act = batch_last(self._act)
+        return act(state.cell, state.facing, memory, None if self.is_pinned or draws is None else draws.plan)
 
     def check(self, state: State, memory: Memory) -> Report:
         """Whether each player's skill ended with the last step; it fails if STAY came in its place."""
@@ -255,84 +276,63 @@ class BurritoSkills(Skills):
             found |= is_near & (region == number)
         return found
 
-    def _begin(self, state: State, memory: Memory, ops: Array, fresh: Array, draw: Array) -> Memory:
+    def _choose(
+        self, cell: Array, facing: Array, held: Array, item: Array, clock: Array, skill: Array
+    ) -> tuple[Array, Array, Array, Array]:
+        """8.3: target, goal and where to look; the own cell and direction where the skill cannot be done."""
         targets = self.targets
-        is_known = (ops >= 0) & (ops < len(SKILLS))
-        skill = jnp.where(is_known, ops, STAY)
-        may = (self._seen(state.held, state.item, state.clock) >> skill[None] & 1) > 0
-        here = state.cell.astype(jnp.int32)
-        numbers = np.arange(len(targets.cells), dtype=np.int32)
-        row = here[None] * len(numbers) + along(numbers, may)
+        may = (self._seen(held, item, clock) >> skill[None] & 1) > 0
+        here = cell.astype(jnp.int32)
+        numbers = along(np.arange(len(targets.cells), dtype=np.int32), may)
+        row = here[None] * len(numbers) + numbers
         rank = jnp.where(may, rules.look_up(targets.rank.reshape(-1), row).astype(jnp.int32), UNREACHABLE)
         best = rank.min(0)
         is_found = (best < UNREACHABLE) & (skill != STAY)
-        chosen = jnp.where(rank == best[None], along(numbers, may), len(numbers) - 1).min(0)
+        chosen = jnp.where(rank == best[None], numbers, len(numbers) - 1).min(0)
         entry = here * len(numbers) + chosen
-        target = jnp.where(is_found, rules.look_up(targets.cells, chosen), state.cell)
-        goal = jnp.where(is_found, rules.look_up(targets.stand.reshape(-1), entry), state.cell)
-        facing = jnp.where(is_found, rules.look_up(targets.facing.reshape(-1), entry), state.facing)
-        most = self._most_repeats(state, skill, target)
-        repeats = jnp.where(is_found, most if self.is_pinned else 1 + (draw * most).astype(jnp.int32), 0)
-        new = replace(
-            memory,
-            op=skill.astype(jnp.int8),
-            skill=skill.astype(jnp.int8),
-            target=target.astype(jnp.int16),
-            goal=goal.astype(jnp.int16),
-            facing=facing.astype(jnp.int8),
-            repeats=repeats.astype(jnp.int8),
-            arrived=jnp.zeros_like(fresh),
-            done=jnp.zeros_like(fresh),
-            reason=jnp.zeros_like(memory.reason),
-            age=jnp.zeros_like(memory.age),
+        return (
+            jnp.where(is_found, rules.look_up(targets.cells, chosen), cell),
+            jnp.where(is_found, rules.look_up(targets.stand.reshape(-1), entry), cell),
+            jnp.where(is_found, rules.look_up(targets.facing.reshape(-1), entry), facing),
+            is_found,
         )
-        return jax.tree.map(lambda n, o: n if n is o else jnp.where(fresh, n, o), new, memory)
 
-    def _most_repeats(self, state: State, skill: Array, target: Array) -> Int[Array, " A"]:
-        """8.4: the largest number of interactions."""
-        item, clock = _at(state.item, target), _at(state.clock, target).astype(jnp.int32)
-        chops = jnp.where(item == Item.NONE, 1 + CHOPS, CHOPS - clock)
-        is_dirty = (item == Item.DIRTY_PLATE) | (item == Item.STACK_PLATE)
-        rinses = jnp.where(is_dirty, RINSES - clock, jnp.where(item == Item.NONE, 1 + RINSES, 1))
-        return jnp.where(skill == CHOP, chops, jnp.where(skill == WASH, rinses, 1))
-
-    def _resolve(self, state: State, memory: Memory, draws: SkillDraws | None) -> Memory:
-        is_right = self._holds(state, memory.skill.astype(jnp.int32), memory.target)
-        memory = _staying(memory, state, ~is_right, CANNOT)
+    def _settle(self, memory: Memory, cell: Array, facing: Array, draws: SkillDraws | None) -> Memory:
+        """8.5.3."""
         order = memory.order
         if draws is not None:
             order = jnp.where(draws.reorder | ~memory.started, plan.ranks(draws.order), order)
         stays = memory.skill == STAY
-        claimed_by_staying = (memory.goal[None] == memory.goal[:, None]) & stays[None]
-        taken = claimed_by_staying.any(1)  # goal of i is one of theirs
-        first_goals, processed = memory.goal, jnp.zeros_like(stays)
+        # Whose goal is one of those that staying players have.
+        taken = ((memory.goal[None] == memory.goal[:, None]) & stays[None]).any(1)
+        before, settled = memory.goal, jnp.zeros_like(stays)
         for place in range(self.env.num_agents):
             now = order == place
-            goal = jnp.where(now, first_goals, 0).sum(0, dtype=jnp.int16)
-            is_claimed = (now & taken).any(0) | ((memory.goal == goal) & processed).any(0)
-            memory = _staying(memory, state, now & is_claimed, GAVE_WAY)
-            processed |= now
+            goal = jnp.where(now, before, 0).sum(0, dtype=jnp.int16)
+            is_claimed = (now & taken).any(0) | ((memory.goal == goal) & settled).any(0)
+            memory = _staying(memory, cell, facing, now & is_claimed, GAVE_WAY)
+            settled |= now
         return replace(memory, order=order)
 
     def _holds(self, state: State, skill: Array, cell: Array) -> Bool[Array, " A"]:
         """8.2: whether the formula of a skill is true at a cell."""
         terrain = rules.look_up(self.env.kitchen.terrain, cell).astype(jnp.int32)
-        content = rules.content_of(_at(state.item, cell), _at(state.clock, cell))
+        content = rules.content_of(read(state.item, cell), read(state.clock, cell))
         table = words().formula
         index = terrain * table.shape[2] + content
         word = _for_hand([rules.look_up(kind.reshape(-1), index) for kind in table], state.held)
         return (word >> skill & 1) > 0
 
-    def _act(self, state: State, memory: Memory, draws: PlanDraws | None) -> tuple[Array, Memory]:
+    def _act(self, cell: Array, facing: Array, memory: Memory, draws: PlanDraws | None) -> tuple[Array, Memory]:
         grid = self.env.kitchen.grid
         if draws is not None:
             draws = replace(draws, reshuffle=draws.reshuffle | ~memory.started)
-        planned, ahead = plan.follow(grid, memory.plan, state.cell, state.facing, memory.goal, memory.facing, draws)
+        planned, ahead = plan.follow(grid, memory.plan, cell, facing, memory.goal, memory.facing, draws)
         stays = planned == Action.STAY
         interacts = memory.arrived & (memory.repeats > 0) & stays
-        looks = jnp.where(stays, state.facing, planned)
-        aimed = rules.look_up(grid.ahead.reshape(-1), looks.astype(jnp.int32) * grid.cells + state.cell)
-        aimed = jnp.where(stays, state.cell, aimed)
+        looks = jnp.where(stays, facing, planned)
+        aimed = rules.look_up(grid.ahead.reshape(-1), looks.astype(jnp.int32) * grid.cells + cell)
+        aimed = jnp.where(stays, cell, aimed)
         is_there = (aimed == memory.goal) & ((looks == memory.facing) | (memory.skill == STAY))
         arrived = memory.arrived | (is_there & ~interacts)
         repeats = memory.repeats - interacts.astype(jnp.int8)
@@ -351,10 +351,12 @@ class BurritoSkills(Skills):
         )
 
 
-def _at(plane: Array, cell: Int[Array, " A"]) -> Array:
-    """Entries of a plane [C] at cells."""
-    cells = along(np.arange(plane.shape[0], dtype=np.int16), plane)[:, None]
-    return jnp.where(cells == cell[None], plane[:, None], 0).sum(0, dtype=plane.dtype)
+def _most_repeats(skill: Array, item: Array, clock: Array) -> Int[Array, " A"]:
+    """8.4: the largest number of interactions with what lies on the target."""
+    chops = jnp.where(item == Item.NONE, 1 + CHOPS, CHOPS - clock)
+    is_dirty = (item == Item.DIRTY_PLATE) | (item == Item.STACK_PLATE)
+    rinses = jnp.where(is_dirty, RINSES - clock, jnp.where(item == Item.NONE, 1 + RINSES, 1))
+    return jnp.where(skill == CHOP, chops, jnp.where(skill == WASH, rinses, 1))
 
 
 def _for_hand(kinds: list[Array], held: Array) -> Array:
@@ -364,15 +366,15 @@ def _for_hand(kinds: list[Array], held: Array) -> Array:
     return (kinds[ALLOWED] & allowed) | (other & ~allowed)
 
 
-def _staying(memory: Memory, state: State, who: Bool[Array, " A"], reason: int) -> Memory:
+def _staying(memory: Memory, cell: Array, facing: Array, who: Bool[Array, " A"], reason: int) -> Memory:
     """8.5.2: a fresh STAY where they are, for those in `who`."""
     is_other = memory.op != STAY
     return replace(
         memory,
         skill=jnp.where(who, np.int8(STAY), memory.skill),
-        target=jnp.where(who, state.cell, memory.target),
-        goal=jnp.where(who, state.cell, memory.goal),
-        facing=jnp.where(who, state.facing, memory.facing),
+        target=jnp.where(who, cell, memory.target),
+        goal=jnp.where(who, cell, memory.goal),
+        facing=jnp.where(who, facing, memory.facing),
         repeats=jnp.where(who, np.int8(0), memory.repeats),
         arrived=memory.arrived & ~who,
         reason=jnp.where(who & is_other & (memory.reason == 0), np.int8(reason), memory.reason),

@@ -50,7 +50,7 @@ def belongs(item: int) -> int:
 
 
 @lru_cache(maxsize=1)
-def _works() -> tuple[Array, Array]:
+def _works() -> tuple[np.ndarray, np.ndarray]:
     """For each case of `interact.tables`: the dishes that it works on as bits, and whether it does anything."""
     works, does = [], []
     for terrain in Terrain:
@@ -66,64 +66,64 @@ def _works() -> tuple[Array, Array]:
     return np.array(works, np.int8), np.array(does, np.bool_)
 
 
-def _cases(kitchen: "Kitchen", state: State, cell: Array, facing: Array, held: Array) -> Int[Array, " A"]:
-    """The case of `interact.tables` that each player's interaction would be; the batch axis is the last one."""
-    front = rules.look_up(kitchen.grid.ahead.reshape(-1), facing.astype(jnp.int32) * kitchen.grid.cells + cell)
-    is_front = along(np.arange(kitchen.grid.cells, dtype=np.int16), state.item)[:, None] == front[None]
-    lying = jnp.where(is_front, state.item[:, None], 0).sum(0, dtype=jnp.int8)
-    clock = jnp.where(is_front, state.clock[:, None], 0).sum(0, dtype=jnp.uint8)
-    terrain = rules.look_up(kitchen.terrain, front).astype(jnp.int32)
-    return rules.case_of(terrain, held, lying, clock, state.plates)
+def _case(front: rules.Fronts, held: Int[Array, " A"], plates: Int[Array, ""]) -> Int[Array, " A"]:
+    """The case of `interact.tables` that each player's interaction would be."""
+    return rules.case_of(front.terrain, held, front.item, front.clock, plates)
 
 
-def has_effect(kitchen: "Kitchen", state: State, cell: Array, facing: Array, held: Array) -> Bool[Array, " A"]:
-    """Whether an interaction of players in these cells would do anything, taken alone."""
-    return rules.look_up(_works()[1], _cases(kitchen, state, cell, facing, held))
+def has_effect(kitchen: "Kitchen", state: State) -> Bool[Array, " A"]:
+    """Whether an interaction of each player would do anything, taken alone."""
+    return rules.look_up(_works()[1], _case(rules.fronts(kitchen, state), state.held, state.plates))
 
 
-def _dishes(kitchen: "Kitchen", state: State) -> Int[Array, " A"]:
+def _dishes(front: rules.Fronts, held: Int[Array, " A"], plates: Int[Array, ""]) -> Int[Array, " A"]:
     """The dishes that each player's interaction would work on, as bits."""
-    return rules.look_up(_works()[0], _cases(kitchen, state, state.cell, state.facing, state.held))
+    return rules.look_up(_works()[0], _case(front, held, plates))
 
 
-def _first(state: State, dishes: Int[Array, " A"]) -> Int[Array, " A"]:
+def _first(orders: Int[Array, " Q"], dishes: Int[Array, " A"]) -> Int[Array, " A"]:
     """The first order for one of the dishes, -1: none; int32."""
     found = jnp.full(dishes.shape, -1, jnp.int32)
     for place in reversed(range(ORDER_PLACES)):
-        found = jnp.where(_is_for(state, place, dishes), place, found)
+        found = jnp.where(_is_for(orders[place], dishes), place, found)
     return found
 
 
-def _is_for(state: State, place: int, dishes: Int[Array, " A"]) -> Bool[Array, " A"]:
-    """Whether the order in a place is for one of the dishes."""
-    dish = state.dish[place]
-    return (dish > 0) & ((dishes >> jnp.maximum(dish - 1, 0)) & 1 > 0)
+def _is_for(order: Int[Array, ""], dishes: Int[Array, " A"]) -> Bool[Array, " A"]:
+    """Whether an order is for one of the dishes."""
+    return (order > 0) & ((dishes >> jnp.maximum(order - 1, 0)) & 1 > 0)
 
 
 def aims(kitchen: "Kitchen", state: State, is_acting: Bool[Array, " A"]) -> Int[Array, " A"]:
     """The order that each player's interaction works on: the first that it can be meant for; -1: none."""
-    return jnp.where(is_acting, _first(state, _dishes(kitchen, state)), -1)
+    dishes = _dishes(rules.fronts(kitchen, state), state.held, state.plates)
+    return jnp.where(is_acting, _first(state.dish, dishes), -1)
 
 
 def attempt_events(
-    kitchen: "Kitchen", state: State, is_acting: Bool[Array, " A"], serves: Bool[Array, " A"]
+    kitchen: "Kitchen",
+    front: rules.Fronts,
+    held: Int[Array, " A"],
+    stock: rules.Stock,
+    is_acting: Bool[Array, " A"],
+    serves: Bool[Array, " A"],
 ) -> Attempts:
-    """The attempt events of a step from this state; `serves`: players that deliver what was ordered."""
-    dishes = _dishes(kitchen, state)
-    named = jnp.where(is_acting, _first(state, dishes), -1)
+    """The attempt events of a step; `serves`: players that deliver what was ordered."""
+    dishes, orders = _dishes(front, held, stock.plates), stock.book.dish
+    named = jnp.where(is_acting, _first(orders, dishes), -1)
     team = named.shape[0]
     same = (named[None] == named[:, None]) & (named >= 0)
     earlier = along(np.arange(team), same, axis=1) < along(np.arange(team), same)
     task = jnp.where((same & earlier).any(1), -1, named)
     first = jnp.where(same, along(np.arange(team), same, axis=1), team).min(1).astype(jnp.int32)
-    belonging = rules.look_up(np.array([belongs(item) for item in Item], np.int8), state.held)
+    belonging = rules.look_up(np.array([belongs(item) for item in Item], np.int8), held)
     required = jnp.zeros(named.shape, jnp.int32)
     near, able = jnp.zeros(named.shape, jnp.int32), jnp.zeros(named.shape, jnp.int32)
     for place in range(ORDER_PLACES):
         is_task = task == place
-        required = jnp.where(is_task, _required(kitchen, state.dish[place]), required)
-        near = jnp.where(is_task, _is_for(state, place, dishes).sum(0, dtype=jnp.int32), near)
-        able = jnp.where(is_task, _is_for(state, place, belonging).sum(0, dtype=jnp.int32), able)
+        required = jnp.where(is_task, _required(kitchen, orders[place]), required)
+        near = jnp.where(is_task, _is_for(orders[place], dishes).sum(0, dtype=jnp.int32), near)
+        able = jnp.where(is_task, _is_for(orders[place], belonging).sum(0, dtype=jnp.int32), able)
     attempting = jnp.where(task >= 0, same.sum(1, dtype=jnp.int32), 0)
     needed = jnp.maximum(required, 1).astype(jnp.float32)
     return Attempts(
