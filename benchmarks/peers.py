@@ -17,7 +17,7 @@ import jax
 import numpy as np
 
 from jaxcoop.benchmarks.harness import Run, Timed
-from jaxcoop.benchmarks.peers_craftax import Craftax, missing
+from jaxcoop.benchmarks.peers_jax import Craftax, JaxMARL, missing
 from jaxcoop.core import Env
 
 PREPARED = 1000
@@ -168,7 +168,8 @@ class Peer:
 
     label: str
     unit: str  # what it counts
-    make: Callable[[Any, float], Timed]  # of the environment and the seconds of a run
+    make: Callable[..., Timed]  # of the environment and the seconds of a run; JAX programs take `observe` too
+    observes: bool = False  # whether it can make observations
 
 
 PEERS: Mapping[str, Mapping[str, Peer]] = MappingProxyType(
@@ -177,8 +178,10 @@ PEERS: Mapping[str, Mapping[str, Peer]] = MappingProxyType(
         "cube": {"plain": Peer("plain Python", "steps", plain_cube)},
         "macrafter": {
             "plain": Peer("plain Python", "steps", plain_crafter),
-            "craftax": Peer("Craftax-Classic-Symbolic, one agent", "steps", Craftax),
+            "craftax": Peer("Craftax-Classic-Symbolic, one agent", "steps", Craftax, observes=True),
         },
+        "burrito": {"jaxmarl": Peer("JaxMARL's Overcooked, counter_circuit", "steps", JaxMARL, observes=True)},
+        "overcooked": {"jaxmarl": Peer("JaxMARL's Overcooked", "steps", JaxMARL, observes=True)},
     }
 )
 """Environment name -> what it is measured beside, by a short name."""
@@ -200,18 +203,26 @@ CRAFTER_SOURCE = (
     "dynamics of the published MA-Crafter code (no symbolic snapshot, no task states), 64x64, uniform random actions, "
     "one Python process; recorded on another machine (2 cores, x86-64, busy)"
 )
+BURRITO_SOURCE = (
+    "dynamics of the published Burrito code, uniform random actions, episodes of 400 steps, one Python process; "
+    "recorded on another machine (2 cores, AMD EPYC, busy)"
+)
+BURRITO_RECORDED = {"open": 739, "ring": 695, "fc": 668, "hallway": 745}
 CUBE_RECORDED = {3: (11_458, 11_558), 6: (10_101, 10_598)}  # agents -> range
 CRAFTER_RECORDED = {3: 3553, 6: 2370, 100: 310}
 
 
-def peers_of(env: Env, run_s: float) -> dict[str, Timed]:
-    """Everything that an environment is measured beside, ready to be timed.
+def peers_of(env: Env, run_s: float, observe: bool = False) -> dict[str, Timed]:
+    """Everything that an environment is measured beside, ready to be timed; with observations where it can.
 
     Raises `ValueError` if there is nothing and `ImportError`, in one line, if a package is missing.
     """
     if env.name not in PEERS:
         raise ValueError(f"{env.name} has no reference package to measure; those of {', '.join(PEERS)} have")
-    return {name: peer.make(env, run_s) for name, peer in PEERS[env.name].items()}
+    return {
+        name: peer.make(env, run_s, **({"observe": observe} if peer.observes else {}))
+        for name, peer in PEERS[env.name].items()
+    }
 
 
 def recorded_of(env: Any) -> Recorded | None:
@@ -221,4 +232,6 @@ def recorded_of(env: Any) -> Recorded | None:
         return Recorded((low + high) / 2, CUBE_SOURCE.format(low=low, high=high))
     if env.name == "macrafter" and (env.width, env.height) == (64, 64) and env.num_agents in CRAFTER_RECORDED:
         return Recorded(CRAFTER_RECORDED[env.num_agents], CRAFTER_SOURCE)
+    if env.name == "burrito" and env.layout in BURRITO_RECORDED and env.num_agents == 2:
+        return Recorded(BURRITO_RECORDED[env.layout], BURRITO_SOURCE)
     return None

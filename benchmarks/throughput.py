@@ -59,14 +59,14 @@ def throughput(
     the same batch; with `peers`, for each of those listed there, `times_<peer>`: as a multiple of that peer,
     whose own rate is `<peer>`.  `recorded`: a landmark from another machine, where there is one, and
     `times_recorded` the rate as a multiple of it.  `start_cpu_us`: cost of one initial state; with `fresh` the
-    rates include it, without they are of steps alone.  With `observe` every agent's observation is made in
-    every step; those of peers are not.  `agents`: another team size than the preset's.  Programs of a row run in
-    turns, `repeats` times.
+    rates include it, without they are of steps alone.  With `observe` every agent's observation is made in every
+    step, and those of peers that are JAX programs.  `agents`: another team size than the preset's.  Programs of a
+    row run in turns, `repeats` times.
     """
     env = make(name, preset, **(options or {}))
     env = env if agents is None else harness.with_team(env, agents)
     policy = harness.Onlooker() if observe else RandomPolicy()
-    others = peers_of(env, run_s) if peers else {}
+    others = peers_of(env, run_s, observe) if peers else {}
     result: dict[str, Any] = {
         "env": repr(env),
         "version": env.version,

@@ -6,7 +6,7 @@ Axes: A players, C cells, K = A.  Section numbers refer to the behaviour notes, 
 import dataclasses
 from dataclasses import replace
 from functools import cached_property
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import TYPE_CHECKING, Literal
 
 import jax
 import jax.numpy as jnp
@@ -62,10 +62,6 @@ class Burrito(Env):
     timeout: int = 0
     kitchen: Kitchen = dataclasses.field(init=False, repr=False)
 
-    name: ClassVar[str] = "burrito"
-    version: ClassVar[str] = "1"
-    num_actions: ClassVar[int] = len(Action)
-
     def __post_init__(self) -> None:
         """Check the options and read the layout."""
         check_types(self)
@@ -80,6 +76,21 @@ class Burrito(Env):
         )
 
     @property
+    def name(self) -> str:
+        """Registered name."""
+        return "burrito"
+
+    @property
+    def version(self) -> str:
+        """1: the rules of the published code."""
+        return "1"
+
+    @property
+    def num_actions(self) -> int:
+        """Four directions, stay, interact."""
+        return len(Action)
+
+    @property
     def num_agents(self) -> int:
         """A."""
         return self.agents
@@ -89,7 +100,7 @@ class Burrito(Env):
         """Steps of every episode."""
         return self.max_steps
 
-    @cached_property
+    @property
     def skills(self) -> "BurritoSkills":
         """8: the 27 macro-skills."""
         from jaxcoop.envs.burrito.skills import BurritoSkills

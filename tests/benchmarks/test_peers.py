@@ -24,7 +24,7 @@ from jaxcoop.benchmarks.peers import (
     plain_cube,
     recorded_of,
 )
-from jaxcoop.benchmarks.peers_craftax import Craftax
+from jaxcoop.benchmarks.peers_jax import Craftax, JaxMARL
 from jaxcoop.cli import bench
 from jaxcoop.cli.main import run as run_command
 from jaxcoop.core import make
@@ -111,6 +111,19 @@ def test_craftax_counts_the_steps_of_its_slots_and_starts_again_from_the_first_s
     for now, first in zip(jax.tree.leaves(game.states.inventory), jax.tree.leaves(game.first.inventory)):
         assert now[0] == first[0]
     assert np.asarray(game.states.timestep).tolist() == [0, run.steps // 2 + before // 2 + 1]
+
+
+@pytest.mark.slow
+@pytest.mark.peers
+@pytest.mark.parametrize("observe", [False, True])
+def test_jaxmarl_plays_whole_episodes_and_looks_at_them_when_asked(observe):
+    pytest.importorskip("jaxmarl")
+    game = JaxMARL(SimpleNamespace(layout="cramped_room"), 0.001, batch=2, observe=observe)
+    game.states = game.states.replace(step=jnp.array([398, 10], jnp.int32))
+    game.steps = 3
+    assert game.run().steps == 6
+    assert np.asarray(game.states.step).tolist() == [1, 13]
+    assert (np.asarray(game.seen) > 0).all() == observe
 
 
 def counted(peer):
