@@ -16,11 +16,13 @@ from jaxcoop.core.batching import along, read
 from jaxcoop.envs.burrito import interact
 from jaxcoop.envs.burrito.types import (
     BURNT,
+    CHOPS,
     ORDER_LOSS,
     ORDER_PLACES,
     ORDER_TIME,
     PLATE_LIMIT,
     READY,
+    RINSES,
     TERMS,
     WARNING,
     Dish,
@@ -86,14 +88,14 @@ class Act:
 
 
 def content_of(item: Int[Array, "..."], clock: UInt8[Array, "..."]) -> Int[Array, "..."]:
-    """What lies in cells, as the tables count it; int32."""
-    item = item.astype(jnp.int32)
-    phase = (clock >= READY).astype(jnp.int32) + (clock >= WARNING) + (clock >= BURNT)
+    """What lies in cells, as the tables count it; int8."""
+    small = np.int8
+    phase = sum(((clock >= bound).astype(small) for bound in (READY, WARNING, BURNT)), jnp.zeros_like(item))
     is_food = (item >= Item.STEAK) & (item <= Item.BOILED_RICE)
-    content = jnp.where(is_food, len(Item) + 4 * (item - Item.STEAK) + phase, item)
-    is_chopped = (clock == 2) & ((item == Item.CHOPPED_MEAT) | (item == Item.CHOPPED_MUSHROOM))
-    content = jnp.where(is_chopped, interact.CHOPPED + item - Item.CHOPPED_MEAT, content)
-    return jnp.where((clock == 2) & (item == Item.DIRTY_PLATE), interact.LAST_RINSE, content)
+    content = jnp.where(is_food, small(len(Item) - 4 * Item.STEAK) + small(4) * item + phase, item)
+    is_chopped = (clock == CHOPS) & ((item == Item.CHOPPED_MEAT) | (item == Item.CHOPPED_MUSHROOM))
+    content = jnp.where(is_chopped, small(interact.CHOPPED - Item.CHOPPED_MEAT) + item, content)
+    return jnp.where((clock == RINSES - 1) & (item == Item.DIRTY_PLATE), small(interact.LAST_RINSE), content)
 
 
 def case_of(

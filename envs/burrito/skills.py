@@ -21,16 +21,14 @@ from jaxcoop.core.batching import along, batch_last, read
 from jaxcoop.core.skills import OpSpec, Report, Skills, Status
 from jaxcoop.envs.burrito import rules
 from jaxcoop.envs.burrito.skillset import (
-    ALLOWED,
-    BARE,
     CHOP,
     NAMES,
-    OTHER,
     PASS,
     PASS_CELLS,
     SKILLS,
     STAY,
     WASH,
+    for_hand,
     words,
 )
 from jaxcoop.envs.burrito.types import CHOPS, RINSES, Action, Item, State
@@ -259,10 +257,10 @@ class BurritoSkills(Skills):
         content = rules.content_of(item[cells], clock[cells])
         table = words().target
         index = along(terrain.astype(np.int32) * table.shape[2], content) + content
-        kinds = [rules.look_up(kind.reshape(-1), index) for kind in table]
+        allows, others = (rules.look_up(kind.reshape(-1), index)[:, None] for kind in table)
+        seen = for_hand(rules.look_up(words().allowed, held.astype(jnp.int32))[None], allows, others)
         # PASS_OBJECT looks at cells of its own list only.
-        keep = along(np.where(self.targets.is_pass, -1, ~(1 << PASS)).astype(np.int32), content)
-        return _for_hand([(kind & keep)[:, None] for kind in kinds], held[None])
+        return seen & along(np.where(self.targets.is_pass, -1, ~(1 << PASS)).astype(np.int32), seen)
 
     def _reaches(self, cell: Int[Array, " A"]) -> Bool[Array, "T A"]:
         """Which targets each player can get to."""
@@ -320,7 +318,8 @@ class BurritoSkills(Skills):
         content = rules.content_of(read(state.item, cell), read(state.clock, cell))
         table = words().formula
         index = terrain * table.shape[2] + content
-        word = _for_hand([rules.look_up(kind.reshape(-1), index) for kind in table], state.held)
+        allowed = rules.look_up(words().allowed, state.held.astype(jnp.int32))
+        word = for_hand(allowed, *(rules.look_up(kind.reshape(-1), index) for kind in table))
         return (word >> skill & 1) > 0
 
     def _act(self, cell: Array, facing: Array, memory: Memory, draws: PlanDraws | None) -> tuple[Array, Memory]:
@@ -357,13 +356,6 @@ def _most_repeats(skill: Array, item: Array, clock: Array) -> Int[Array, " A"]:
     is_dirty = (item == Item.DIRTY_PLATE) | (item == Item.STACK_PLATE)
     rinses = jnp.where(is_dirty, RINSES - clock, jnp.where(item == Item.NONE, 1 + RINSES, 1))
     return jnp.where(skill == CHOP, chops, jnp.where(skill == WASH, rinses, 1))
-
-
-def _for_hand(kinds: list[Array], held: Array) -> Array:
-    """The word that counts for what is in the hand."""
-    allowed = rules.look_up(words().allowed, held.astype(jnp.int32))
-    other = jnp.where(held == Item.NONE, kinds[BARE], kinds[OTHER])
-    return (kinds[ALLOWED] & allowed) | (other & ~allowed)
 
 
 def _staying(memory: Memory, cell: Array, facing: Array, who: Bool[Array, " A"], reason: int) -> Memory:

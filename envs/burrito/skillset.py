@@ -10,7 +10,7 @@ from collections.abc import Callable
 from functools import lru_cache
 
 import numpy as np
-from jaxtyping import Int
+from jaxtyping import Array, Int
 
 from jaxcoop.envs.burrito.interact import (
     BURNT,
@@ -224,33 +224,46 @@ def _is_candidate(skill: int, terrain: Terrain, content: int) -> bool:
 
 @dataclasses.dataclass(frozen=True)
 class Words:
-    """Bits of skills.  `formula` and `target`: [3, terrains, contents], by kind of hand; `target` asks for both the
-    formula and that the cell is looked at.  `allowed` [items]: the skills that allow what is in the hand.
+    """Bits of skills.  `formula` and `target`: [2, terrains, contents], for hands that the skill allows and for others;
+    `target` asks for both the formula and that the cell is looked at.  `allowed` [items]: the skills that allow what is
+    in the hand.  Two skills also go on with an empty hand, which they do not allow: `GOES_ON` has bits for that.
     """
 
-    formula: Int[np.ndarray, "3 T K"]
-    target: Int[np.ndarray, "3 T K"]
+    formula: Int[np.ndarray, "2 T K"]
+    target: Int[np.ndarray, "2 T K"]
     allowed: Int[np.ndarray, " I"]
 
 
-ALLOWED, BARE, OTHER = range(3)
-"""Kinds of hands: one that the skill allows; an empty one that it does not allow; a full one that it does not allow."""
+ALLOWED, OTHER = range(2)
+GOES_ON = {CHOP: len(SKILLS), WASH: len(SKILLS) + 1}
+"""Skill -> the bit that stands for it in an empty hand."""
 
 
 @lru_cache(maxsize=1)
 def words() -> Words:
     """The tables of all skills."""
-    formula = np.zeros((3, len(T), CONTENTS), np.int32)
+    formula = np.zeros((2, len(T), CONTENTS), np.int32)
     target = np.zeros_like(formula)
     for skill, spec in enumerate(SKILLS):
+        hands = [(ALLOWED, skill, (True, False)), (OTHER, skill, (False, False))]
+        hands += [(ALLOWED, GOES_ON[skill], (False, True))] if skill in GOES_ON else []
         for terrain in T:
             for content in range(CONTENTS):
                 if not exists(terrain, EMPTY, content):
                     continue
                 t, o, s = _flags(skill, terrain, content)
-                for kind, (p, e) in enumerate(((True, False), (False, True), (False, False))):
+                for kind, bit, (p, e) in hands:
                     is_true = spec.formula(p, e, t, o, s)
-                    formula[kind, terrain, content] |= is_true << skill
-                    target[kind, terrain, content] |= (is_true and _is_candidate(skill, terrain, content)) << skill
+                    formula[kind, terrain, content] |= is_true << bit
+                    target[kind, terrain, content] |= (is_true and _is_candidate(skill, terrain, content)) << bit
     allowed = [sum((item in spec.hands) << skill for skill, spec in enumerate(SKILLS)) for item in I]
+    allowed[EMPTY] |= sum(1 << bit for bit in GOES_ON.values())
     return Words(formula, target, np.array(allowed, np.int32))
+
+
+def for_hand(allowed: Array, allows: Array, others: Array) -> Array:
+    """The bits of the skills for one hand: `allowed` of what it holds, and the words of a cell for both kinds."""
+    word = (allows & allowed) | (others & ~allowed)
+    for skill, bit in GOES_ON.items():
+        word |= (word >> bit & 1) << skill
+    return word

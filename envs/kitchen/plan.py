@@ -9,6 +9,7 @@ does, whatever the order of ties.  That is the end of a plan that does not reach
 where everybody is in the plan, and to look ahead only where an action depends on what comes.
 """
 
+from dataclasses import replace
 from itertools import permutations
 from typing import Any
 
@@ -123,9 +124,24 @@ def follow(
     time = jnp.where(is_new, 0, plan.time).astype(jnp.int16)
     ahead = jnp.where(is_new, 0, plan.ahead).astype(jnp.int16)
 
-    here, there, changes, first = _seen(
-        grid, at, time, ahead, goal, rank, seed if draws is not None else None, _Body(cell, facing, goal_facing)
+    ended = (at == goal).all(0) | (time >= LIMIT)
+    look = _Look(
+        at=at,
+        goal=goal,
+        rank=rank,
+        seed=None if draws is None else seed,
+        time=time,
+        ahead=ahead,
+        is_set=(facing == goal_facing),
+        cell=cell,
+        ended=ended,
+        here=at,
+        there=at,
+        changes=jnp.zeros(at.shape, jnp.bool_),
     )
+    look = _one_more(grid, jnp.int16(0), look)
+    first = look.at
+    here, there, changes = _looked_ahead(grid, look)
     is_there = cell == here
     onward = jnp.where(is_there, jnp.where(changes, there, cell), here)
     moves = _direction(grid, cell, onward)
@@ -146,47 +162,74 @@ def follow(
 
 
 @struct.dataclass
-class _Body:
-    """Where players are and how they look, and how they shall look at the goal."""
+class _Look:
+    """A look ahead in plans: where all are after some steps from `time`, and what was seen on the way."""
 
-    cell: Array
-    facing: Array
-    goal_facing: Array
+    at: Array
+    goal: Array
+    rank: Array
+    seed: Array | None
+    time: Array
+    ahead: Array
+    is_set: Array  # the player looks as it shall at the goal
+    cell: Array  # where the player really is
+    ended: Array
+    here: Array  # where each player is now, by the plan
+    there: Array  # and next
+    changes: Array  # whether it ever moves again, as far as was looked
 
 
-def _seen(
-    grid: Grid, at: Array, time: Array, ahead: Array, goal: Array, rank: Array, seed: Array | None, body: _Body
-) -> tuple[Array, Array, Array, Array]:
-    """From the plan: each player's cell now and next, whether it will ever move again, and where all are at `time` + 1.
+def _needs(k: Array, look: _Look) -> Bool[Array, "..."]:
+    """Whose actions depend on more than the first k steps, by plan.
 
-    What does not matter for an action is not looked for: a player who stands and looks as it shall does nothing in any
-    case.
+    Somebody who stands and looks as it shall does nothing in any case.
     """
-    never = jnp.zeros(at.shape, jnp.bool_)
+    stands = (k > look.ahead) & (look.here == look.there) & look.is_set & (look.cell == look.here)
+    return ~((look.changes & (k > look.ahead)) | stands).all(0) & ~look.ended
 
-    def needs(k: Array, here: Array, there: Array, changes: Array) -> Array:
-        stands = (k > ahead) & (here == there) & (body.facing == body.goal_facing) & (body.cell == here)
-        return ~(changes & (k > ahead)) & ~stands
 
-    def goes_on(carry: Any) -> Array:
-        k, _, ended, here, there, changes, _ = carry
-        return (needs(k, here, there, changes).any(0) & ~ended).any()
+def _one_more(grid: Grid, k: Array, look: _Look) -> _Look:
+    """The look ahead with step k."""
+    order = orders(look.seed, look.time + k, look.at.shape[0])
+    nxt = jnp.where(look.ended, look.at, step(grid, look.at, look.goal, look.rank, order))
+    moved = nxt != look.at
+    return replace(
+        look,
+        at=nxt,
+        here=jnp.where(k < look.ahead, nxt, look.here),
+        there=jnp.where(k <= look.ahead, nxt, look.there),
+        changes=look.changes | ((k >= look.ahead) & moved),
+        ended=look.ended | ~moved.any(0) | (nxt == look.goal).all(0) | (look.time + k + 1 >= LIMIT),
+    )
 
-    def go_on(carry: Any) -> Any:
-        k, at, ended, here, there, changes, first = carry
-        nxt = jnp.where(ended, at, step(grid, at, goal, rank, orders(seed, time + k, at.shape[0])))
-        moved = nxt != at
-        here, there = jnp.where(k < ahead, nxt, here), jnp.where(k <= ahead, nxt, there)
-        changes = changes | ((k >= ahead) & moved)
-        first = jnp.where(k == 0, nxt, first)
-        k = k + jnp.int16(1)
-        ended = ended | ~moved.any(0) | (nxt == goal).all(0) | (time + k >= LIMIT)
-        return k, nxt, ended, here, there, changes, first
 
-    ended = (at == goal).all(0) | (time >= LIMIT)
-    start = (jnp.int16(0), at, ended, at, at, never, at)
-    _, _, _, here, there, changes, first = jax.lax.while_loop(goes_on, go_on, start)
-    return here, there, changes, first
+MANY, PART = 128, 8
+"""Of at least so many plans only this part is looked at further at once: few need it, and a loop waits for the last."""
+
+
+def _looked_ahead(grid: Grid, look: _Look) -> tuple[Array, Array, Array]:
+    """`here`, `there` and `changes` after as many steps as are needed; one has been made."""
+
+    def to_the_end(look: _Look) -> _Look:
+        def go_on(carry: tuple[Array, _Look]) -> tuple[Array, _Look]:
+            return carry[0] + jnp.int16(1), _one_more(grid, *carry)
+
+        return jax.lax.while_loop(lambda carry: _needs(*carry).any(), go_on, (jnp.int16(1), look))[1]
+
+    count = look.time.size
+    if count < MANY:
+        look = to_the_end(look)
+        return look.here, look.there, look.changes
+    shape = look.here.shape
+    flat = jax.tree.map(lambda x: x.reshape(-1, count) if x.shape == shape else x.reshape(count), look)
+
+    def next_part(look: _Look) -> _Look:
+        which = jnp.nonzero(_needs(jnp.int16(1), look), size=count // PART, fill_value=count)[0]
+        some = to_the_end(jax.tree.map(lambda x: x.at[..., which].get(mode="clip"), look))
+        return jax.tree.map(lambda x, part: x.at[..., which].set(part, mode="drop"), look, some)
+
+    flat = jax.lax.while_loop(lambda look: _needs(jnp.int16(1), look).any(), next_part, flat)
+    return flat.here.reshape(shape), flat.there.reshape(shape), flat.changes.reshape(shape)
 
 
 def _direction(grid: Grid, cell: Array, to: Array) -> Array:
