@@ -10,7 +10,7 @@ A layout file is the grid, a blank line, and one line for each thing at the star
     clean_plate 0 1
     stack 2
 
-`player X Y D` looks in direction N, S, E or W; objects lie on counters, boards or in sinks; `stack N` is the number of
+`player X Y D` looks in direction N, S, E or W; objects lie on counters, plates also in sinks; `stack N` is the number of
 dirty plates in the stacks.  Digits 1 to 9 in the grid are another way to place players, looking south.
 """
 
@@ -135,7 +135,7 @@ def parse(text: str, *, name: str, source: str) -> Kitchen:
             if drawn:
                 raise wrong(line, column, "players are drawn in the grid already; use one of the two ways")
             if terrain != Terrain.FLOOR:
-                raise wrong(line, column, f"the player stands in {grid.characters[cell]!r}; must be on floor")
+                raise wrong(line, column, f"the player stands in {str(grid.characters[cell])!r}; must be on floor")
             if cell in (start for start, _ in starts):
                 raise wrong(line, column, "two players start in one cell")
             starts.append((cell, LETTERS.index(words[3])))
@@ -143,7 +143,7 @@ def parse(text: str, *, name: str, source: str) -> Kitchen:
             item = ITEM_NAMES.index(words[0])
             allowed = {Terrain.COUNTER: range(len(ITEM_NAMES)), Terrain.SINK: (Item.DIRTY_PLATE, Item.CLEAN_PLATE)}
             if item not in allowed.get(Terrain(terrain), ()):
-                raise wrong(line, column, f"{words[0]} cannot lie on {grid.characters[cell]!r}; put it on a counter X")
+                raise wrong(line, column, f"{words[0]} cannot lie on {str(grid.characters[cell])!r}; put it on a counter X")
             if cell in objects:
                 raise wrong(line, column, "two objects lie on one cell")
             objects[cell] = item

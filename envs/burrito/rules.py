@@ -181,40 +181,49 @@ def _interact(stock: Stock, front: Fronts, hand: Array, is_acting: Array) -> tup
 
 def deliver(book: Book, dish: Int[Array, ""]) -> tuple[Book, Array, Array]:
     """4.9: the orders after a dish (NONE: no delivery), the place of its order and the time that this had left."""
-    matches = (book.dish == dish) & (dish > 0)
-    place = jnp.where(matches, along(np.arange(ORDER_PLACES, dtype=np.int8), matches), ORDER_PLACES).min(0)
-    left = jnp.where(along(np.arange(ORDER_PLACES), matches) == place, book.left, 0).sum(0, dtype=jnp.int16)
-    is_ordered = place < ORDER_PLACES
-    gone = along(np.arange(ORDER_PLACES), matches) == place
+    places = along(np.arange(ORDER_PLACES, dtype=np.int8), book.dish)
+    place = jnp.where((book.dish == dish) & (dish > 0), places, ORDER_PLACES).min(0)
+    left = jnp.where(places == place, book.left, 0).sum(0, dtype=jnp.int16)
     streak = jnp.where(dish > 0, jnp.where(place == 0, book.streak + 1, 0), book.streak).astype(jnp.int16)
-    kept = _closed(Book(book.dish, book.left, book.next_recipe, streak), gone)
-    return _appended(kept, is_ordered), place, left
+    count = (book.dish > 0).sum(0, dtype=jnp.int32)
+    # The orders behind it move up, and a new one follows.
+    kept = Book(
+        dish=jnp.where(places >= place, _moved_up(book.dish), book.dish),
+        left=jnp.where(places >= place, _moved_up(book.left), book.left),
+        next_recipe=book.next_recipe,
+        streak=streak,
+    )
+    return _filled(kept, jnp.where(place < ORDER_PLACES, count, 0)), place, left
 
 
-def _closed(book: Book, gone: Bool[Array, " Q"]) -> Book:
+def _moved_up(values: Int[Array, " Q"]) -> Int[Array, " Q"]:
+    return jnp.concatenate([values[1:], jnp.zeros_like(values[:1])])
+
+
+def _without(book: Book, gone: Bool[Array, " Q"]) -> Book:
     """The orders without those that are `gone`; the others move up."""
-    dish = [jnp.where(gone[q], 0, book.dish[q]) for q in range(ORDER_PLACES)]
-    left = [jnp.where(gone[q], 0, book.left[q]) for q in range(ORDER_PLACES)]
-    for last in range(ORDER_PLACES - 1, 0, -1):
-        for q in range(last):
-            empty = dish[q] == 0
-            dish[q], dish[q + 1] = jnp.where(empty, dish[q + 1], dish[q]), jnp.where(empty, 0, dish[q + 1])
-            left[q], left[q + 1] = jnp.where(empty, left[q + 1], left[q]), jnp.where(empty, 0, left[q + 1])
-    return Book(jnp.stack(dish), jnp.stack(left), book.next_recipe, book.streak)
+    places = along(np.arange(ORDER_PLACES, dtype=np.int8), gone)
+    before = [(~gone[:q]).sum(0, dtype=jnp.int8) for q in range(ORDER_PLACES)]
+    dish, left = jnp.zeros_like(book.dish), jnp.zeros_like(book.left)
+    for q in range(ORDER_PLACES):
+        goes_to = (places == before[q]) & ~gone[q]
+        dish, left = jnp.where(goes_to, book.dish[q], dish), jnp.where(goes_to, book.left[q], left)
+    return replace(book, dish=dish, left=left)
 
 
-def _appended(book: Book, when: Bool[Array, ""]) -> Book:
-    """3.3: one more order at the end; the list has room."""
-    recipe = jnp.where(book.next_recipe + 1 >= len(RECIPES), 0, book.next_recipe + 1)
-    recipe = jnp.where(when, recipe, book.next_recipe).astype(jnp.int8)
-    dish = look_up(np.array(RECIPES, np.int8), recipe)
-    count = (book.dish > 0).sum(0, dtype=jnp.int8)
-    is_new = (along(np.arange(ORDER_PLACES), book.dish) == count) & when
-    return Book(
-        dish=jnp.where(is_new, dish, book.dish),
+def _filled(book: Book, wanted: Int[Array, ""]) -> Book:
+    """3.3: new orders at the end of the list until there are as many as wanted."""
+    places = along(np.arange(ORDER_PLACES, dtype=np.int32), book.dish)
+    count = (book.dish > 0).sum(0, dtype=jnp.int32)
+    is_new = (places >= count) & (places < wanted)
+    recipe = book.next_recipe + 1 + jnp.maximum(places - count, 0)
+    recipe = jnp.where(recipe >= len(RECIPES), recipe - len(RECIPES), recipe)
+    last = book.next_recipe + jnp.maximum(wanted - count, 0)
+    return replace(
+        book,
+        dish=jnp.where(is_new, look_up(np.array(RECIPES, np.int8), recipe), book.dish),
         left=jnp.where(is_new, np.int16(ORDER_TIME), book.left),
-        next_recipe=recipe,
-        streak=book.streak,
+        next_recipe=jnp.where(last >= len(RECIPES), last - len(RECIPES), last).astype(jnp.int8),
     )
 
 
@@ -224,11 +233,8 @@ def pass_time(book: Book, t: Int[Array, ""]) -> tuple[Book, Int[Array, ""]]:
     gone = (book.dish > 0) & (left == 0)
     expired = gone.sum(0, dtype=jnp.int32)
     streak = jnp.where(expired > 0, 0, book.streak).astype(jnp.int16)
-    book = _closed(Book(book.dish, left, book.next_recipe, streak), gone)
-    wanted = (3 * (t > 550)).astype(jnp.int32) + (t > 700)
-    for _ in range(ORDER_PLACES):
-        book = _appended(book, (book.dish > 0).sum(0, dtype=jnp.int32) < wanted)
-    return book, expired
+    book = _without(replace(book, left=left, streak=streak), gone)
+    return _filled(book, 3 * (t > 550).astype(jnp.int32) + (t > 700)), expired
 
 
 def cook(
