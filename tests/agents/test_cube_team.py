@@ -18,7 +18,7 @@ from jaxcoop.envs.cube.skills import Op
 from jaxcoop.envs.cube.types import Action
 from jaxcoop.envs.null import Null
 
-EPISODES = 32
+EPISODES = 16
 
 
 @cache

@@ -24,20 +24,27 @@ MODES = ("simultaneous", "sequential")
 PAIRS = 256
 
 
-def random_state(seed, env):
-    """A table in any condition, reachable or not, at any time."""
-    n, draw = env.num_agents, np.random.default_rng(seed)
+def random_seats(seed, n):
+    """Forks, hands and meals in any condition, reachable or not, and any time; numpy."""
+    draw = np.random.default_rng(seed)
     left, right, eating = draw.random((3, n)) < 0.5
     ids = np.arange(n)
     fork = np.choose(draw.integers(0, 3, n), [ids, (ids - 1) % n, -1])
-    table = from_seats(Seats(fork, left, right, left & right & eating, draw.integers(0, 4, n)))
-    return env.reset(jax.random.key(0)).replace(table=table, t=jnp.int32(draw.integers(0, 300)))
+    return Seats(fork, left, right, left & right & eating, draw.integers(0, 4, n)), draw.integers(0, 300)
 
 
 @cache
 def random_states(env, count, first=0):
     """Tables of the seeds from `first` on, leading axis `count`."""
-    return jax.tree.map(lambda *x: jnp.stack(x), *(random_state(first + i, env) for i in range(count)))
+    drawn = [random_seats(first + i, env.num_agents) for i in range(count)]
+    seats, times = jax.tree.map(lambda *x: np.stack(x), *drawn)
+    start = jax.tree.map(lambda x: jnp.broadcast_to(x, (count, *x.shape)), env.reset(jax.random.key(0)))
+    return start.replace(table=from_seats(seats), t=jnp.asarray(times, jnp.int32))
+
+
+def random_state(seed, env):
+    """One table in any condition at any time."""
+    return jax.tree.map(lambda x: x[0], random_states(env, 1, first=seed))
 
 
 def turn_of(env, state):
@@ -92,7 +99,8 @@ def test_per_agent_memory_has_a_row_for_every_philosopher(name, n):
 def test_actions_are_codes_of_the_action_set(name):
     env = Dining(philosophers=3)
     keys = jax.random.split(jax.random.key(0), PAIRS)
-    actions, _ = jax.vmap(partial(decide, make_policy(name, env), env))(keys, random_states(env, PAIRS))
+    deciding = jax.jit(jax.vmap(partial(decide, make_policy(name, env), env)))
+    actions, _ = deciding(keys, random_states(env, PAIRS))
     assert set(np.unique(actions)) <= set(Action)
 
 
@@ -108,7 +116,8 @@ def test_no_key_is_used_twice(name, mode):
 def test_only_policies_that_draw_depend_on_the_key(name):
     env = Dining(philosophers=128)
     policy, state = make_policy(name, env), random_state(0, env)
-    first, second = (jax.tree.leaves(decide(policy, env, jax.random.key(i), state)) for i in (1, 2))
+    deciding = jax.jit(partial(decide, policy, env))
+    first, second = (jax.tree.leaves(deciding(jax.random.key(i), state)) for i in (1, 2))
     is_same = all(np.array_equal(a, b) for a, b in zip(first, second, strict=True))
     assert is_same == (name not in DRAWS)
 
@@ -146,7 +155,7 @@ def look_alikes(env):
     if env.is_sequential:  # it decides in its own turn, at two times
         rounds = jnp.arange(PAIRS) // 7
         first, second = first.replace(t=i), second.replace(t=i + rounds * env.num_agents)
-    return i, first, jax.vmap(same_view)(first, second, i)
+    return i, first, jax.jit(jax.vmap(same_view))(first, second, i)
 
 
 def decide_alike(policy, env, key, i, first, second):
@@ -166,7 +175,8 @@ def changes(name, mode):
     """How often the rest of the table made a difference to a decision or to the own memory."""
     env = Dining(philosophers=5, mode=mode)
     keys = jax.random.split(jax.random.key(0), PAIRS)
-    decisions = jax.vmap(partial(decide_alike, make_policy(name, env), env))(keys, *look_alikes(env))
+    deciding = jax.jit(jax.vmap(partial(decide_alike, make_policy(name, env), env)))
+    decisions = deciding(keys, *look_alikes(env))
     first, second = map(jax.tree.leaves, decisions)
     return sum(int((a != b).sum()) for a, b in zip(first, second, strict=True))
 
@@ -184,11 +194,10 @@ def test_a_policy_that_is_said_to_see_more_does(name, mode):
 @pytest.mark.parametrize("name", NEEDS_THE_CLOCK)
 def test_the_timetable_sees_the_clock_and_nothing_of_the_table(name, mode):
     env = Dining(philosophers=5, mode=mode)
-    policy = make_policy(name, env)
+    deciding = jax.jit(partial(decide, make_policy(name, env), env))
     for t in range(0, 60, 7):
         states = [random_state(i, env).replace(t=jnp.int32(t)) for i in (0, 1)]
-        acts = [policy.act(jax.random.key(0), policy.init(jax.random.key(0)), turn_of(env, s))[0] for s in states]
-        np.testing.assert_array_equal(*acts)
+        np.testing.assert_array_equal(*(deciding(jax.random.key(0), state)[0] for state in states))
 
 
 def equations(jaxpr):

@@ -35,6 +35,10 @@ TRACE = (
 
 # Beside the defaults: options that lead to other code, kept short so that whole episodes can be looked at.
 VARIANTS = {
+    "burrito": (
+        {"max_steps": 12},
+        {"max_steps": 12, "layout": "fc", "agents": 3, "start": "random", "rewards": "default", "observation": "nopos"},
+    ),
     "cube": (
         {"max_steps": 12},
         {"max_steps": 12, "side": 8, "agents": 2, "blocks": "1:4", "conflict": "paper", "view": 5},
@@ -50,6 +54,10 @@ VARIANTS = {
         {"max_steps": 12, "width": 13, "height": 9, "agents": 2, "observation": "full", "bag": 3, "distance": 2},
     ),
     "null": ({"max_steps": 12},),
+    "overcooked": (
+        {"max_steps": 12},
+        {"max_steps": 12, "layout": "counter_circuit", "agents": 3, "old_dynamics": True, "shaping": 0.5},
+    ),
 }
 
 
@@ -92,6 +100,38 @@ def episodes_of(env, numbers=EPISODES):
     """The numbered episodes with everything that a trace can hold, as numpy, leading axes [B, T]."""
     played = rollout(env, Scrambled(env.num_actions), ROOT, jnp.asarray(numbers, jnp.int32), returns=True, trace=TRACE)
     return jax.tree.map(np.asarray, played)
+
+
+@cache
+def first_step(env):
+    """The first step of an episode in which everybody takes one action, compiled."""
+
+    def step(key, action):
+        state = env.reset(key)
+        return env.step(state, jnp.full((env.num_actors,), action, jnp.int32), env.sample_draws(key, state))
+
+    return jax.jit(step)
+
+
+@cache
+def two_steps(env):
+    """Tasks before and after, attempts at the start, and the reward, observations and legal actions at the end."""
+
+    def play(key):
+        def step(state, actions):
+            done = env.step(state, actions, env.sample_draws(key, state))
+            return done.state, done.reward
+
+        first = jnp.arange(env.num_actors, dtype=jnp.int32) % env.num_actions
+        start = env.reset(key)
+        end, rewards = jax.lax.scan(step, start, jnp.stack([first, jnp.zeros_like(first)]))
+        return (env.tasks(start), env.tasks(end), env.attempts(start, first)), (
+            rewards,
+            env.observe(end),
+            env.legal(end),
+        )
+
+    return jax.jit(play)(ROOT)
 
 
 def assert_same(a, b):
@@ -257,10 +297,7 @@ def test_actors_are_ascending_ids(env):
 @every_env
 @pytest.mark.parametrize("action", [-1, 1_000_000])
 def test_an_action_out_of_range_has_a_defined_result(env, action):
-    state = env.reset(ROOT)
-    draws = env.sample_draws(ROOT, state)
-    actions = jnp.full((env.num_actors,), action, jnp.int32)
-    first, again = (jax.jit(env.step)(state, actions, draws) for _ in range(2))
+    first, again = (first_step(env)(ROOT, jnp.int32(action)) for _ in range(2))
     assert_same(first, again)
     assert all(np.isfinite(x).all() for x in jax.tree.leaves(first))
 
@@ -269,14 +306,7 @@ def test_an_action_out_of_range_has_a_defined_result(env, action):
 @pytest.mark.parametrize("team", TEAMS)
 def test_tasks_fill_a_fixed_table_and_attempts_name_its_slots(env, team):
     env = team_of(env, team)
-
-    def look(key):
-        state = env.reset(key)
-        actions = jnp.arange(env.num_actors, dtype=jnp.int32) % env.num_actions
-        nxt = env.step(state, actions, env.sample_draws(key, state)).state
-        return env.tasks(state), env.tasks(nxt), env.attempts(state, actions)
-
-    before, after, aimed = jax.jit(look)(ROOT)
+    before, after, aimed = two_steps(env)[0]
     assert types_of(before) == types_of(after)
     slots = before.active.shape[0]
     assert before.place.shape == (slots, 2)
@@ -287,24 +317,15 @@ def test_tasks_fill_a_fixed_table_and_attempts_name_its_slots(env, team):
 
 
 @every_env
-def test_no_key_is_used_twice(env):
-    with jax.debug_key_reuse(True):
-        jax.jit(lambda key: play(env, Scrambled(env.num_actions), key, 0).outcome).lower(ROOT)
-
-
-@every_env
 @pytest.mark.parametrize("team", TEAMS)
 def test_teams_of_every_size_play(env, team):
     env = team_of(env, team)
-
-    def two_steps(key):
-        state = env.reset(key)
-        for _ in range(2):
-            actions = jnp.zeros(env.num_actors, jnp.int32)
-            step = env.step(state, actions, env.sample_draws(key, state))
-            state = step.state
-        return step.reward, env.observe(state), env.legal(state)
-
-    reward, obs, legal = jax.jit(two_steps)(ROOT)
-    assert all(np.isfinite(x).all() for x in jax.tree.leaves((reward, obs)))
+    rewards, obs, legal = two_steps(env)[1]
+    assert all(np.isfinite(x).all() for x in jax.tree.leaves((rewards, obs)))
     assert legal.any(-1).all()
+
+
+@every_env
+def test_no_key_is_used_twice(env):
+    with jax.debug_key_reuse(True):
+        jax.jit(lambda key: play(env, Scrambled(env.num_actions), key, 0).outcome).lower(ROOT)

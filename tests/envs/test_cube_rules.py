@@ -27,8 +27,13 @@ def at(env, agents, blocks):
     return env.start_from(Start(*map(jnp.asarray, columns)))
 
 
+@partial(jax.jit, static_argnums=0)
+def compiled_step(env, state, action):
+    return env.step(state, action, NoDraws())
+
+
 def step(env, state, actions):
-    return env.step(state, jnp.asarray(actions, jnp.int32), NoDraws())
+    return compiled_step(env, state, jnp.asarray(actions, jnp.int32))
 
 
 def one_step(state, actions):
@@ -130,6 +135,27 @@ def test_three_pushes_in_a_row_need_ascending_ids():
     assert done.state.block_col.tolist() == [2, 4, 7]
 
 
+def test_a_block_that_a_chain_has_moved_is_not_moved_again_in_the_same_pass():
+    env = Cube(side=10, agents=5, blocks="1:1,2:1", physics="chain")
+    done = step(env, at(env, [(2, 3), (2, 2), (2, 1), (3, 4), (3, 3)], [(2, 4), (2, 5)]), [RIGHT] * 5)
+    assert done.state.block_col.tolist() == [5, 6]
+
+
+@pytest.mark.parametrize(("physics", "enters"), [("coop2", False), ("chain", True)])
+def test_the_goal_column_may_be_entered_with_chains_only(physics, enters):
+    env = Cube(side=8, agents=1, blocks="1:1", physics=physics)
+    state = at(env, [(2, 6)], [(4, 2)])
+    assert bool(env.legal(state)[0, RIGHT]) == enters
+    assert cells(step(env, state, [RIGHT])) == [(2, 7 if enters else 6)]
+
+
+def test_a_pusher_does_not_walk_within_the_goal_column():
+    env = Cube(side=8, agents=1, blocks="1:1,2:1")  # a state made by hand: 4.2, point 5
+    done = step(env, at(env, [(5, 7)], [(4, 7), (2, 2)]), [UP])
+    assert done.state.block_row.tolist() == [-1, 2] and float(done.state.score) == 1
+    assert cells(done) == [(5, 7)]
+
+
 def test_nothing_changes_after_the_end():
     env = Cube(side=8, agents=2, blocks="1:1", max_steps=2)
     state = at(env, [(2, 1), (4, 4)], [(2, 2)])
@@ -162,7 +188,7 @@ def test_outcomes_of_push_intents_are_in_the_state():
     state = at(env, [(1, 1), (3, 1), (5, 1), (8, 1), (9, 9)], [(1, 2), (3, 2), (5, 2)])
     actions = [RIGHT, RIGHT, RIGHT, RIGHT, STAY]
     command = Command(*(jnp.asarray(x, jnp.int32) for x in (actions, [0, 0, 2, 2, -1], [2, 2, 2, 2, 0])))
-    done = env.step(state, command, NoDraws())
+    done = compiled_step(env, state, command)
     wanted = [Push.SUCCESS, Push.MISMATCH, Push.INSUFFICIENT_FORCE, Push.NO_CONTACT, Push.NONE]
     assert done.state.last.result.tolist() == wanted
     assert done.state.last.pushed.tolist() == [-1, 1, -1, -1, -1]

@@ -3,6 +3,8 @@
 import pytest
 
 from jaxcoop.core import make
+from jaxcoop.envs.macrafter import config
+from jaxcoop.envs.macrafter.types import Material
 
 FILES = {
     "nested list": ('[resources.tree]\ntools = [["a"]]', r"tool of tree \['a'\]; allowed: iron_pickaxe"),
@@ -44,6 +46,11 @@ def test_a_text_that_is_wrong_is_refused_by_the_name_of_the_option(text):
     with pytest.raises(ValueError, match=TEXTS[text]) as refused:
         make("macrafter", requirements=text)
     assert len(str(refused.value)) < 600
+
+
+def test_points_go_by_the_best_of_several_tools():
+    points = config.half_points(config.canonical("stone:2:wood_pickaxe|iron_pickaxe"))
+    assert points[Material.STONE] == 2 * 10 * 2 * (1 + 3 / 2)
 
 
 def test_a_huge_file_is_not_read(tmp_path):

@@ -1,6 +1,7 @@
 """MA-Crafter: rules and options that the recorded episodes do not show."""
 
 import dataclasses
+from functools import partial
 
 import jax
 import jax.numpy as jnp
@@ -8,6 +9,7 @@ import numpy as np
 import pytest
 
 from jaxcoop.envs.macrafter import MACrafter, balance, claims, config, observe
+from jaxcoop.envs.macrafter.rewards import new_to_team
 from jaxcoop.envs.macrafter.types import Action, Draws, Item, Material, as_command
 from jaxcoop.envs.macrafter.updates import counted_on
 
@@ -33,8 +35,13 @@ def still(env, *directions):
     return Draws(jnp.asarray(cow), None)
 
 
+@partial(jax.jit, static_argnums=0)
+def compiled_step(env, state, actions, draws):
+    return env.step(state, actions, draws)
+
+
 def play(env, state, *actions, cows=()):
-    return env.step(state, jnp.asarray(actions, jnp.int32), still(env, *cows))
+    return compiled_step(env, state, jnp.asarray(actions, jnp.int32), still(env, *cows))
 
 
 def places(state):
@@ -72,7 +79,7 @@ def test_a_later_cow_moves_after_the_players():
     state = state.replace(cow_x=state.cow_x.at[first].set(4), cow_y=state.cow_y.at[first].set(3))
     cow = np.full(sum(env.settings.cow_slots), -1, np.int8)
     cow[first] = 0
-    nxt = env.step(state, jnp.asarray([Action.MOVE_RIGHT]), Draws(jnp.asarray(cow), None)).state
+    nxt = compiled_step(env, state, jnp.asarray([Action.MOVE_RIGHT]), Draws(jnp.asarray(cow), None)).state
     assert (int(nxt.cow_x[first]), places(nxt)) == (4, [(3, 3)])
 
 
@@ -126,12 +133,15 @@ def test_an_action_that_does_not_exist_does_nothing():
 
 def test_plain_actions_are_commands_without_requests():
     env = MACrafter(3, 16, 16)
-    state = env.reset(jax.random.key(3))
-    step = jax.jit(env.step)
+    state = jax.jit(env.reset)(jax.random.key(3))
+
+    @jax.jit
+    def both(state, key):
+        actions, draws = jax.random.randint(key, (3,), 0, 18), env.sample_draws(key, state)
+        return env.step(state, actions, draws), env.step(state, as_command(actions), draws)
+
     for number in range(12):
-        actions = jax.random.randint(jax.random.key(number), (3,), 0, 18)
-        draws = env.sample_draws(jax.random.key(number), state)
-        plain, command = step(state, actions, draws), step(state, as_command(actions), draws)
+        plain, command = both(state, jax.random.key(number))
         jax.tree.map(np.testing.assert_array_equal, plain, command)
         state = plain.state
 
@@ -156,6 +166,20 @@ def test_a_full_bag_receives_nothing_but_counts():
     assert nxt.inventory[:, Item.WOOD].tolist() == [2, 1] and float(nxt.score) == 1
 
 
+def test_food_and_drink_need_no_room_in_a_full_bag():
+    env = small(2, bag=2)
+    state = at(env, (2, 3), (6, 5), material=GRASS.at[6, 6].set(Material.WATER), cows=[(3, 3)])
+    held = state.inventory.at[:, Item.WOOD].set(2).at[:, Item.FOOD].set(2).at[:, Item.DRINK].set(2)
+    nxt = play(env, state.replace(inventory=held), Action.DO, Action.DO).state
+    assert nxt.inventory[0, Item.FOOD] == 8 and nxt.inventory[1, Item.DRINK] == 3
+
+
+@pytest.mark.parametrize("agents", [2, 8, 9, 20])
+def test_what_the_team_has_already_is_new_to_nobody(agents):
+    new, unlocked = new_to_team(jnp.full((agents,), 3, jnp.uint32), jnp.uint32(1))
+    assert new.tolist() == [2] + [0] * (agents - 1) and int(unlocked) == 3
+
+
 def test_a_death_ends_the_episode_unless_it_is_told_not_to():
     for ends in (True, False):
         env = small(2, end_on_death=ends)
@@ -165,6 +189,12 @@ def test_a_death_ends_the_episode_unless_it_is_told_not_to():
         step = play(env, state, Action.NOOP, Action.NOOP)
         assert step.state.removed.tolist() == [True, False]
         assert bool(step.terminated) == ends and step.events.died.tolist() == [True, False]
+
+
+def test_an_agent_that_never_had_a_cell_does_not_end_the_episode():
+    env = small(2)
+    step = play(env, at(env, (2, 3), (-1, -1)), Action.MOVE_RIGHT, Action.NOOP)
+    assert not step.terminated and places(step.state)[0] == (3, 3)
 
 
 def test_nothing_changes_after_the_end():
@@ -218,8 +248,8 @@ def test_a_state_is_small():
 
 def test_a_local_view_is_the_window_of_the_full_one_around_the_agent():
     env = MACrafter(3, 16, 12)
-    state = env.reset(jax.random.key(5))
-    local, full = observe.observe(env.settings, state), observe.observe(env.settings, state, full=True)
+    state = jax.jit(env.reset)(jax.random.key(5))
+    local, full = jax.jit(lambda s: [observe.observe(env.settings, s, full=full) for full in (False, True)])(state)
     assert set(observe.legend()) >= set(vars(local))
     for name in ("material", "thing", "agent"):
         padded = np.pad(np.asarray(getattr(full, name)), ((0, 0), (4, 4), (3, 3)))
@@ -229,8 +259,16 @@ def test_a_local_view_is_the_window_of_the_full_one_around_the_agent():
     assert (local.agent[:, 4, 3] == jnp.arange(1, 4)).all()
 
 
-@pytest.mark.parametrize(("agents", "requests"), [(3, False), (12, True)])
-def test_an_episode_goes_on_alike_alone_in_a_batch_and_in_a_batch_of_batches(agents, requests):
+@pytest.mark.parametrize(
+    ("agents", "requests", "shape"),
+    [
+        (3, False, (6,)),
+        (12, True, (2, 3)),
+        pytest.param(3, False, (2, 3), marks=pytest.mark.slow),
+        pytest.param(12, True, (6,), marks=pytest.mark.slow),
+    ],
+)
+def test_an_episode_goes_on_alike_alone_in_a_batch_and_in_a_batch_of_batches(agents, requests, shape):
     env = MACrafter(agents, 8, 8, balance=False)
 
     def play_on(key):
@@ -249,19 +287,25 @@ def test_an_episode_goes_on_alike_alone_in_a_batch_and_in_a_batch_of_batches(age
 
     spots = (jnp.arange(agents) % 6 + 1, jnp.arange(agents) // 6 + 3)
     keys = jax.random.split(jax.random.key(agents), 6)
-    batch = jax.jit(jax.vmap(play_on))(keys)
-    nested = jax.jit(jax.vmap(jax.vmap(play_on)))(keys.reshape(2, 3))
-    jax.tree.map(lambda a, b: np.testing.assert_array_equal(a, b.reshape(a.shape)), batch, nested)
-    alone = jax.jit(play_on)(keys[2])
-    jax.tree.map(lambda a, b: np.testing.assert_array_equal(a[2], b), batch, alone)
+    together = play_on
+    for _ in shape:
+        together = jax.vmap(together)
+    batch = jax.jit(together)(keys.reshape(shape))
+    single = jax.jit(play_on)
+    for row in (2, 3):
+        jax.tree.map(
+            lambda a, b, row=row: np.testing.assert_array_equal(a.reshape(6, *b.shape)[row], b),
+            batch,
+            single(keys[row]),
+        )
 
 
 def test_cows_stay_in_half_of_their_draws_and_go_each_way_in_an_eighth():
     env = MACrafter(1)
     state = jax.eval_shape(env.reset, jax.random.key(0))
     state = jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), state)
-    keys = jax.vmap(lambda t: jax.random.fold_in(jax.random.key(5), t))(jnp.arange(4000))
-    draws = jax.jit(jax.vmap(lambda key: env.sample_draws(key, state)))(keys)
+    draw = lambda t: env.sample_draws(jax.random.fold_in(jax.random.key(5), t), state)  # noqa: E731
+    draws = jax.jit(jax.vmap(draw))(jnp.arange(4000))
     share = np.stack([(np.asarray(draws.cow) == way).mean(0) for way in (-1, 0, 1, 2, 3)])  # [5, C]
     assert np.abs(share - np.array([0.5, *[0.125] * 4])[:, None]).max() < 5 * 0.5 / np.sqrt(4000)
     word = np.asarray(draws.balance.word) / 2**32

@@ -101,6 +101,13 @@ def test_targets_behind_water_are_not_listed():
     assert [t.object_type for t in Surroundings(ENV, start(moat.replace("0w", "0.")), 0).reachable()] == ["tree"]
 
 
+@pytest.mark.parametrize(("distance", "steps"), [(1, 1), (2, 0)])
+def test_targets_are_in_reach_as_far_as_the_option_says(distance, steps):
+    env = dataclasses.replace(ENV, distance=distance)
+    lone_tree = "\n".join(["0.T........."] + ["............"] * 6 + ["..........1."])
+    assert [t.distance for t in Surroundings(env, start(lone_tree), 0).reachable()] == [steps]
+
+
 def test_the_hints_list_targets_and_stations():
     lines = text.hints_text(ENV, start(WORLD), 0).splitlines()
     assert lines[1] == "- tree#9 at x=1, y=0, in reach, 1 point a unit, 1 agent"

@@ -7,7 +7,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxcoop.core.pictures import agent_color
+from jaxcoop.core.pictures import PAPER, agent_color
+from jaxcoop.envs.cube import Cube
 from jaxcoop.envs.cube import render as cube
 from jaxcoop.envs.cube import types as cube_types
 from jaxcoop.envs.dining import Dining, rules
@@ -146,6 +147,12 @@ def test_the_goal_column_and_blocks_differ_from_the_floor():
             assert (cube_cell(picture, row, col, 48) != floor).any(-1).mean() > 0.9
 
 
+def test_the_score_of_cube_is_out_of_the_value_of_all_blocks():
+    env = Cube(side=15, agents=1, blocks="1:1,3:1", deliver_reward=2.0)
+    lines = cube._texts(env, cube_state([0], [0]))
+    assert "score 0 / 8" in lines[0]
+
+
 CUBE_CHANGES = {
     "step": {"t": 1},
     "score": {"score": 1.0},
@@ -244,6 +251,13 @@ def test_the_panel_shows_every_item_and_only_there(item):
     rows = np.nonzero((before != after).any((1, 2)))[0] - crafter.HEADER
     assert len(rows) and rows.min() >= crafter.ROW and rows.max() < 2 * crafter.ROW
     assert (before[:, : -crafter.PANEL] == after[:, : -crafter.PANEL]).all()
+
+
+@pytest.mark.parametrize(("value", "is_red"), [(0, True), (3, True), (4, False), (9, False)])
+def test_vitals_up_to_three_are_printed_in_red(value, is_red):
+    number = crafter._bar(Item.DRINK, value)[:, 38:, :3].astype(int)  # the digits beside the bar
+    ink = number[(number != PAPER).any(-1)]
+    assert ((ink[:, 0] - ink[:, 1]).max() > 80) == is_red
 
 
 def test_six_agents_have_a_row_each_and_of_more_the_last_ones_are_counted():

@@ -2,6 +2,7 @@
 
 import dataclasses
 from collections import defaultdict
+from functools import cache
 
 import jax
 import pytest
@@ -11,28 +12,41 @@ from symbolic_replay import episodes_of, replay
 from jaxcoop.envs.macrafter.hints import Surroundings
 
 
+def played_of(path):
+    """The file of the episodes that the hints of a file belong to."""
+    return path.with_name(path.name.replace("hints", "symbolic").removesuffix(".jsonl.gz") + ".npz")
+
+
+@cache
+def lines_by_side(path):
+    """The hints of a file by the size of the map."""
+    groups = defaultdict(list)
+    for line in lines_of(path):
+        groups[int(episodes_of(played_of(path))[line["episode"]]["side"])].append(line)
+    return groups
+
+
 def by_side(path):
-    """The hints of a file with the episodes that they belong to, by the size of the map."""
-    played = path.with_name(path.name.replace("hints", "symbolic").removesuffix(".jsonl.gz") + ".npz")
-    if played.exists():
-        groups = defaultdict(list)
-        for line in lines_of(path):
-            groups[int(episodes_of(played)[line["episode"]]["side"])].append(line)
-        for side, lines in groups.items():
-            yield f"{side}x{side}", (played, side, lines)
+    """(name, (file, size of the map)) of the hints whose episodes are there."""
+    if played_of(path).exists():
+        yield from ((f"{side}x{side}", (path, side)) for side in lines_by_side(path))
+
+
+@cache
+def surroundings_of(path, side):
+    """(recorded hints, the same of the replay) of every line."""
+    env, played = replay(played_of(path), side)
+    states = {number: seen["state"] for number, _, seen in played}
+    found = []
+    for line in lines_by_side(path)[side]:
+        state = jax.tree.map(lambda leaf, t=line["step"]: leaf[t], states[line["episode"]])
+        found.append((line, Surroundings(env, state, line["agent"])))
+    return found
 
 
 @pytest.fixture
 def surroundings(case):
-    """(recorded hints, the same of the replay) of every line."""
-    path, side, lines = case
-    env, played = replay(path, side)
-    states = {number: seen["state"] for number, _, seen in played}
-    found = []
-    for line in lines:
-        state = jax.tree.map(lambda leaf, t=line["step"]: leaf[t], states[line["episode"]])
-        found.append((line, Surroundings(env, state, line["agent"])))
-    return found
+    return surroundings_of(*case)
 
 
 def as_dicts(things):

@@ -8,6 +8,7 @@ from PIL import Image
 
 from jaxcoop.agents.registry import make_policy
 from jaxcoop.core import make, rollout
+from jaxcoop.envs.dining.render import frame
 from jaxcoop.report.films import check_films, film_episodes, states_of
 from jaxcoop.runs.cell import Cell
 
@@ -30,6 +31,14 @@ def test_an_animation_and_a_picture_of_its_end_are_written_for_each_episode(tmp_
         with Image.open(path) as film, Image.open(path.with_suffix(".png")) as end:
             assert film.size == end.size
             assert film.n_frames > 1
+
+
+def test_the_picture_of_an_episode_shows_its_last_state(tmp_path):
+    (path,) = film_episodes(CELL, tmp_path, 1)
+    first, *_, last = (frame(CELL.env, state) for state in states_of(CELL, 0))
+    assert (first != last).any()
+    with Image.open(path.with_suffix(".png")) as end:
+        np.testing.assert_array_equal(np.asarray(end.convert("RGB")), last)
 
 
 @pytest.mark.parametrize("count", [-1, 4])
