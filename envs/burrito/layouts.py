@@ -10,8 +10,8 @@ A layout file is the grid, a blank line, and one line for each thing at the star
     clean_plate 0 1
     stack 2
 
-`player X Y D` looks in direction N, S, E or W; objects lie on counters, plates also in sinks; `stack N` is the number of
-dirty plates in the stacks.  Digits 1 to 9 in the grid are another way to place players, looking south.
+`player X Y D` looks in direction N, S, E or W; objects lie on counters, plates also in sinks; `stack N` is the number
+of dirty plates in the stacks.  Digits 1 to 9 in the grid are another way to place players, looking south.
 """
 
 import dataclasses
@@ -143,7 +143,8 @@ def parse(text: str, *, name: str, source: str) -> Kitchen:
             item = ITEM_NAMES.index(words[0])
             allowed = {Terrain.COUNTER: range(len(ITEM_NAMES)), Terrain.SINK: (Item.DIRTY_PLATE, Item.CLEAN_PLATE)}
             if item not in allowed.get(Terrain(terrain), ()):
-                raise wrong(line, column, f"{words[0]} cannot lie on {str(grid.characters[cell])!r}; put it on a counter X")
+                character = str(grid.characters[cell])
+                raise wrong(line, column, f"{words[0]} cannot lie on {character!r}; put it on a counter X")
             if cell in objects:
                 raise wrong(line, column, "two objects lie on one cell")
             objects[cell] = item
