@@ -203,15 +203,15 @@ def program_bytes(program: Any) -> int | None:
 def with_team(env: Env, team: int) -> Env:
     """`env` with another number of agents.
 
-    The option is found by trying: it is the whole number that `num_agents` follows.  Raises `ValueError` when
-    no option does, or when the environment does not allow that number.
+    The option is found by trying: it is the whole number that `num_agents` follows, or 0 where the number is left
+    to something else.  Raises `ValueError` when no option does, or when the environment does not allow that number.
     """
     if env.num_agents == team:
         return env
     refused: ValueError | None = None
     for field in dataclasses.fields(env):  # type: ignore[arg-type]
         value = getattr(env, field.name)
-        if field.init and type(value) is int and value == env.num_agents:
+        if field.init and type(value) is int and value in (env.num_agents, 0):
             try:
                 other = dataclasses.replace(env, **{field.name: team})  # type: ignore[type-var]
             except ValueError as error:

@@ -18,7 +18,7 @@ from jaxcoop.core import Env, Step
 from jaxcoop.core.batching import batch_alone, write
 from jaxcoop.core.options import check_ranges, check_types
 from jaxcoop.envs.burrito import interact, movement, observe, rules, tasks
-from jaxcoop.envs.burrito.layouts import Kitchen, load
+from jaxcoop.envs.burrito.layouts import LIBRARY, Kitchen
 from jaxcoop.envs.burrito.rewards import SETS, Rewards
 from jaxcoop.envs.burrito.types import (
     ORDER_PLACES,
@@ -45,35 +45,34 @@ MAX_STEPS = 32_000
 class Burrito(Env):
     """Configuration of the kitchen.
 
-    `layout`: a name or the path of a text file (`layouts`).  `agents`: players, 0: as many as the layout has; of more
-    players than it has, the others start on its first free floor cells.  `start`: "fixed", or "random" floor cells,
-    looking north.  `rewards`: parameters of section 5 and 6.  `shaping`: factor of the shaped reward in the reward.
-    `controller`, `timeout`: of the skills (8).  Raises `ValueError` for values out of range.
+    Raises `ValueError` for a value out of range, naming it and the allowed range, and `LayoutError` for a layout file
+    that cannot be used.
     """
 
-    layout: str = "open"
-    agents: int = 0
+    layout: str = "open"  # a name (9), or the path of a text file, which has a dot or a slash in it
+    agents: int = 0  # players; 0: as many as the layout has.  More than it has: on free floor in reading order
     max_steps: int = 2400
-    start: Literal["fixed", "random"] = "fixed"
-    rewards: Literal["eval", "default"] = "eval"
-    shaping: float = 0.0
-    observation: Literal["lossless", "onehot", "nopos"] = "lossless"
-    controller: Literal["native", "pinned"] = "native"
-    timeout: int = 0
-    kitchen: Kitchen = dataclasses.field(init=False, repr=False)
+    start: Literal["fixed", "random"] = "fixed"  # where players begin; random: any floor, looking north (2.1)
+    rewards: Literal["eval", "default"] = "eval"  # of the published experiments, or the code's own (5, 6)
+    shaping: float = 0.0  # each player's shaped reward times this is added to its reward (6)
+    observation: Literal["lossless", "onehot", "nopos"] = "lossless"  # encoding (7)
+    controller: Literal["native", "pinned"] = "native"  # pinned: skills without randomness (8.8)
+    timeout: int = 0  # steps after which a skill is dropped; 0: never; the paper says 30
 
     def __post_init__(self) -> None:
-        """Check the options and read the layout."""
+        """Check the options; a layout's file is read once and its text kept."""
         check_types(self)
-        kitchen = load(self.layout)
-        object.__setattr__(self, "kitchen", kitchen)
-        if self.agents == 0:
-            object.__setattr__(self, "agents", len(kitchen.starts))
-        most = min(MAX_PLAYERS, int(kitchen.grid.floor.sum()))
+        object.__setattr__(self, "layout", LIBRARY.settled(self.layout))
+        most = min(MAX_PLAYERS, int(self.kitchen.grid.floor.sum()))
         check_ranges(
             self,
-            [("agents", 1, most), ("max_steps", 1, MAX_STEPS), ("shaping", -1e6, 1e6), ("timeout", 0, MAX_STEPS)],
+            [("agents", 0, most), ("max_steps", 1, MAX_STEPS), ("shaping", -1e6, 1e6), ("timeout", 0, MAX_STEPS)],
         )
+
+    @cached_property
+    def kitchen(self) -> Kitchen:
+        """The layout."""
+        return LIBRARY.load(self.layout)
 
     @property
     def name(self) -> str:
@@ -93,7 +92,7 @@ class Burrito(Env):
     @property
     def num_agents(self) -> int:
         """A."""
-        return self.agents
+        return self.agents or len(self.kitchen.starts)
 
     @property
     def horizon(self) -> int:
@@ -110,10 +109,10 @@ class Burrito(Env):
     @cached_property
     def starts(self) -> tuple[tuple[int, int], ...]:
         """(cell, Direction) at the start of each player."""
-        given = self.kitchen.starts[: self.agents]
+        given = self.kitchen.starts[: self.num_agents]
         taken = {cell for cell, _ in given}
         free = (int(cell) for cell in np.flatnonzero(self.kitchen.grid.floor) if cell not in taken)
-        return given + tuple((next(free), int(Direction.SOUTH)) for _ in range(self.agents - len(given)))
+        return given + tuple((next(free), int(Direction.SOUTH)) for _ in range(self.num_agents - len(given)))
 
     def reset(self, key: Array) -> State:
         """2.1: the start of an episode."""
@@ -125,12 +124,12 @@ class Burrito(Env):
         zero = jnp.zeros((), jnp.int32)
         if self.start == "random":
             floor = jnp.asarray(np.flatnonzero(grid.floor).astype(np.int16))
-            cells = jax.random.permutation(key, floor)[: self.agents]
+            cells = jax.random.permutation(key, floor)[: self.num_agents]
             facing = np.full_like(facing, Direction.NORTH)
         return State(
             cell=jnp.asarray(cells),
             facing=jnp.asarray(facing),
-            held=jnp.zeros((self.agents,), jnp.int8),
+            held=jnp.zeros((self.num_agents,), jnp.int8),
             item=jnp.asarray(item),
             clock=jnp.zeros((grid.cells,), jnp.uint8),
             plates=jnp.int8(self.kitchen.plates),
@@ -147,7 +146,7 @@ class Burrito(Env):
     def sample_draws(self, key: Array, state: State) -> Draws:
         """3.2: who wins a cell."""
         del state
-        return Draws(jax.random.bits(key, (self.agents,), jnp.uint32))
+        return Draws(jax.random.bits(key, (self.num_agents,), jnp.uint32))
 
     def step(self, state: State, actions: Int[Array, " A"], draws: Draws) -> Step:
         """3: interactions, movement, orders, cooking.  After the end nothing changes and the reward is 0."""
@@ -228,7 +227,7 @@ class Burrito(Env):
             ),
             attempts=add(state.attempts, found),
         )
-        return nxt, act, sparse, rules.shaped(act, parameters.weights(self.agents)), found
+        return nxt, act, sparse, rules.shaped(act, parameters.weights(self.num_agents)), found
 
     @property
     def parameters(self) -> Rewards:

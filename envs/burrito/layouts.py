@@ -16,17 +16,15 @@ of dirty plates in the stacks.  Digits 1 to 9 in the grid are another way to pla
 
 import dataclasses
 from collections.abc import Callable, Iterator
-from functools import cache, cached_property
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
 from jaxtyping import Int
 
-from jaxcoop.core.registry import brief, unknown
 from jaxcoop.envs.burrito.types import ITEM_NAMES, PLATE_LIMIT, TERRAIN, Item, Terrain
 from jaxcoop.envs.kitchen.grid import LETTERS, MAX_CELLS, Direction, Grid, LayoutError
-
-FOLDER = Path(__file__).parent / "layouts"
+from jaxcoop.envs.kitchen.library import Library
 
 LYING = tuple(
     name
@@ -59,37 +57,6 @@ class Kitchen:
             if found[cell] < 0:
                 found[self.grid.distances[cell] < np.iinfo(np.int16).max] = found.max() + 1
         return found
-
-
-def names() -> tuple[str, ...]:
-    """The layouts that come with the package."""
-    return tuple(sorted(path.stem for path in FOLDER.glob("*.txt")))
-
-
-def load(layout: str) -> Kitchen:
-    """The named layout, or the one in a text file if `layout` has a dot or a slash in it.
-
-    Raises `LayoutError` for a layout that cannot be used, naming file, line and column, and `ValueError` for one that
-    does not exist.
-    """
-    if not isinstance(layout, str):
-        raise ValueError(f"layout {brief(layout)}: must be a name or the path of a text file")
-    if "/" not in layout and "." not in layout:
-        if layout not in names():
-            raise unknown("layout", layout, [*names(), "the path of a text file such as ./mine.txt"])
-        return _built_in(layout)
-    path = Path(layout)
-    try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise ValueError(f"layout {layout!r}: cannot be read ({error})") from None
-    return parse(text, name=path.stem, source=layout)
-
-
-@cache
-def _built_in(name: str) -> Kitchen:
-    path = FOLDER / f"{name}.txt"
-    return parse(path.read_text(encoding="utf-8"), name=name, source=path.name)
 
 
 def parse(text: str, *, name: str, source: str) -> Kitchen:
@@ -176,3 +143,7 @@ def _place(grid: Grid, words: list[str], wrong: Callable[[str], LayoutError]) ->
     if not grid.is_inside(x, y):
         raise wrong(f"({x}, {y}) is outside; x must be from 0 to {grid.width - 1}, y from 0 to {grid.height - 1}")
     return grid.cell(x, y)
+
+
+LIBRARY = Library(Path(__file__).parent / "layouts", parse)
+names, load = LIBRARY.names, LIBRARY.load

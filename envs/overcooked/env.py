@@ -18,7 +18,7 @@ from jaxcoop.core.env import NoDraws
 from jaxcoop.core.options import check_ranges, check_types
 from jaxcoop.envs.kitchen.grid import Direction
 from jaxcoop.envs.overcooked import interact, observe, rules, tasks
-from jaxcoop.envs.overcooked.layouts import Kitchen, load
+from jaxcoop.envs.overcooked.layouts import LIBRARY, Kitchen
 from jaxcoop.envs.overcooked.types import ACTION_NAMES, Action, Counts, Events, Outcome, State
 
 Observation = Literal["lossless"]
@@ -35,32 +35,30 @@ class Overcooked(Env):
     """
 
     layout: str = "cramped_room"  # a name (1), or the path of a text file, which has a dot or a slash in it
-    agents: int = 2  # A; more than the layout has starts for: on free floor in reading order
+    agents: int = 0  # players; 0: as many as the layout has.  More than it has: on free floor in reading order
     max_steps: int = 400
     shaping: float = 0.0  # each player's shaped reward times this is added to its reward (6)
     old_dynamics: bool = False  # pots begin to cook by themselves when they are full, and only then (4.3)
     observation: Observation = "lossless"
 
     def __post_init__(self) -> None:
-        """Check every option."""
+        """Check every option; a layout's file is read once and its text kept."""
         check_types(self)
-        kitchen = load(self.layout)
-        room = min(MAX_AGENTS, int(kitchen.grid.floor.sum()))
-        if not 1 <= self.agents <= room:
-            raise ValueError(f"agents {self.agents}: must be from 1 to {room} in the layout {self.layout}")
-        check_ranges(self, (("max_steps", 1, 10_000_000), ("shaping", -1e6, 1e6)))
+        object.__setattr__(self, "layout", LIBRARY.settled(self.layout))
+        room = min(MAX_AGENTS, int(self.kitchen.grid.floor.sum()))
+        check_ranges(self, (("agents", 0, room), ("max_steps", 1, 10_000_000), ("shaping", -1e6, 1e6)))
 
     @cached_property
     def kitchen(self) -> Kitchen:
         """The layout."""
-        return load(self.layout)
+        return LIBRARY.load(self.layout)
 
     @cached_property
     def starts(self) -> tuple[int, ...]:
         """Cells where the players begin."""
-        drawn = self.kitchen.starts[: self.agents]
+        drawn = self.kitchen.starts[: self.num_agents]
         free = [int(cell) for cell in np.flatnonzero(self.kitchen.grid.floor) if cell not in drawn]
-        return (*drawn, *free[: self.agents - len(drawn)])
+        return (*drawn, *free[: self.num_agents - len(drawn)])
 
     @property
     def name(self) -> str:
@@ -75,7 +73,7 @@ class Overcooked(Env):
     @property
     def num_agents(self) -> int:
         """A."""
-        return self.agents
+        return self.agents or len(self.kitchen.starts)
 
     @property
     def num_actions(self) -> int:
@@ -93,8 +91,8 @@ class Overcooked(Env):
         cells, zero = self.kitchen.grid.cells, jnp.zeros((), jnp.int32)
         return State(
             cell=jnp.asarray(self.starts, jnp.int16),
-            facing=jnp.full((self.agents,), Direction.NORTH, jnp.int8),
-            held=jnp.zeros((self.agents,), jnp.int8),
+            facing=jnp.full((self.num_agents,), Direction.NORTH, jnp.int8),
+            held=jnp.zeros((self.num_agents,), jnp.int8),
             item=jnp.zeros((cells,), jnp.int8),
             clock=jnp.zeros((cells,), jnp.uint8),
             t=zero,

@@ -17,14 +17,14 @@ Digits are the starts of the players.  `bonus` is an order that counts twice.  W
 """
 
 import dataclasses
-from functools import cache, cached_property
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
 from jaxtyping import Float, Int, UInt8
 
-from jaxcoop.core.registry import brief, unknown
 from jaxcoop.envs.kitchen.grid import MAX_CELLS, Grid, LayoutError
+from jaxcoop.envs.kitchen.library import Library
 from jaxcoop.envs.overcooked.types import (
     ITEMS,
     MAX_INGREDIENTS,
@@ -37,7 +37,6 @@ from jaxcoop.envs.overcooked.types import (
     Terrain,
 )
 
-FOLDER = Path(__file__).parent / "layouts"
 DIGITS = "123456789"
 BONUS = 2
 """5: what the value of a bonus order is multiplied with."""
@@ -104,37 +103,6 @@ class Kitchen:
             onion, tomato = numbers[f"onion_{kind}"], numbers[f"tomato_{kind}"]
             return onion * ONIONS_IN.astype(np.int32) + tomato * TOMATOES_IN.astype(np.int32)
         return np.where(np.arange(ITEMS) >= Item.SOUP, numbers.get(kind, DEFAULT), 0)
-
-
-def names() -> tuple[str, ...]:
-    """The layouts that come with the package."""
-    return tuple(sorted(path.stem for path in FOLDER.glob("*.txt")))
-
-
-def load(layout: str) -> Kitchen:
-    """The named layout, or the one in a text file if `layout` has a dot or a slash in it.
-
-    Raises `LayoutError` for a layout that cannot be used, naming file, line and column, and `ValueError` for one that
-    does not exist.
-    """
-    if not isinstance(layout, str):
-        raise ValueError(f"layout {brief(layout)}: must be a name or the path of a text file")
-    if "/" not in layout and "." not in layout:
-        if layout not in names():
-            raise unknown("layout", layout, [*names(), "the path of a text file such as ./mine.txt"])
-        return _built_in(layout)
-    path = Path(layout)
-    try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise ValueError(f"layout {layout!r}: cannot be read ({error})") from None
-    return parse(text, name=path.stem, source=layout)
-
-
-@cache
-def _built_in(name: str) -> Kitchen:
-    path = FOLDER / f"{name}.txt"
-    return parse(path.read_text(encoding="utf-8"), name=name, source=path.name)
 
 
 def parse(text: str, *, name: str, source: str) -> Kitchen:
@@ -209,3 +177,7 @@ def _soup(words: list[str]) -> int | None:
 
 def _wrong(source: str, line: int, column: int, what: str) -> LayoutError:
     return LayoutError(f"{source}, line {line}, column {column}: {what}")
+
+
+LIBRARY = Library(Path(__file__).parent / "layouts", parse)
+names, load = LIBRARY.names, LIBRARY.load
