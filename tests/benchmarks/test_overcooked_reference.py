@@ -188,19 +188,19 @@ def record(layout: str, play: str, seed: int, *, steps: int = STEPS, old: bool =
     env = Overcooked(layout=layout, agents=world.num_players)
     np.random.seed(seed)  # noqa: NPY002  the reference draws its starts with the global generator
     state = world.get_random_start_state_fn(play == "anywhere", 0.6 if play == "anywhere" else 0.0)()
-    players = [Errands(env, rng) for _ in range(env.agents)]
+    players = [Errands(env, rng) for _ in range(env.num_agents)]
     here = arrays_of(world, state)
     states, rows, seen = [here], [], [sight(world, state, horizon)]
     index = pytest.importorskip("overcooked_ai_py.mdp.actions").Action.INDEX_TO_ACTION
     for _ in range(steps):
         if play == "uniform":
-            chosen = rng.integers(6, size=env.agents).tolist()
+            chosen = rng.integers(6, size=env.num_agents).tolist()
         else:
             chosen = [p.act(here, i) for i, p in enumerate(players)]
         state, info = world.get_state_transition(state, [index[a] for a in chosen])
         here = arrays_of(world, state)
         happened = info["event_infos"]
-        logged = [sum(1 << k for k, name in enumerate(EVENTS) if happened[name][i]) for i in range(env.agents)]
+        logged = [sum(1 << k for k, name in enumerate(EVENTS) if happened[name][i]) for i in range(env.num_agents)]
         rows.append((chosen, info["sparse_reward_by_agent"], info["shaped_reward_by_agent"], logged))
         states.append(here)
         seen.append(sight(world, state, horizon))

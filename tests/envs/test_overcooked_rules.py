@@ -277,7 +277,7 @@ def test_two_at_one_pot_make_one_attempt():
 def test_a_batch_and_a_large_team_play_like_one_episode_alone():
     for env in (ROOM, Overcooked(layout="counter_circuit", agents=6)):
         state = env.reset(jax.random.key(0))
-        actions = jax.random.randint(jax.random.key(1), (5, 40, env.agents), 0, 6)
+        actions = jax.random.randint(jax.random.key(1), (5, 40, env.num_agents), 0, 6)
 
         def play(actions, env=env, state=state):
             def one(state, action):
