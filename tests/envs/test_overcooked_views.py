@@ -74,8 +74,8 @@ def test_a_layout_file_that_cannot_be_used_is_refused_with_its_place(content, me
         ({"layout": "cramped_rom"}, "unknown layout 'cramped_rom'.*did you mean 'cramped_room'"),
         ({"layout": 3}, "layout 3: must be a name or the path of a text file"),
         ({"layout": "./nowhere.txt"}, "layout './nowhere.txt': cannot be read"),
-        ({"agents": 0}, "agents 0: must be from 1 to 6 in the layout cramped_room"),
-        ({"agents": 7}, "agents 7: must be from 1 to 6"),
+        ({"agents": -1}, "agents -1: must be from 0 to 6"),
+        ({"agents": 7}, "agents 7: must be from 0 to 6"),
         ({"agents": 2.5}, "agents 2.5: must be a whole number"),
         ({"max_steps": 0}, "max_steps 0: must be from 1 to"),
         ({"shaping": float("nan")}, "shaping nan: must be from"),
@@ -92,7 +92,9 @@ def test_a_layout_from_a_file_is_played(tmp_path):
     path = tmp_path / "mine.txt"
     path.write_text(GRID)
     env = Overcooked(layout=str(path), agents=1)
-    assert env.kitchen.name == "mine" and env.starts == (7,)
+    path.unlink()  # its text is part of the configuration
+    assert env == Overcooked(layout=env.layout, agents=1)
+    assert env.kitchen.name == "own" and env.starts == (7,)
     assert env.observe(env.reset(jax.random.key(0))).shape == (1, 3, 5, 21)
 
 
