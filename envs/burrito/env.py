@@ -151,9 +151,12 @@ class Burrito(Env):
     def step(self, state: State, actions: Int[Array, " A"], draws: Draws) -> Step:
         """3: interactions, movement, orders, cooking.  After the end nothing changes and the reward is 0."""
         live = state.t < self.max_steps
+        actions = jnp.where(live, actions, int(Action.STAY))
+        facing, want = rules.wishes(self.kitchen, state, actions)
         front = rules.fronts(self.kitchen, state)
-        people = replace(state, item=None, clock=None)
-        nxt, act, sparse, earned, found = batch_alone(self._people)(people, front, actions, draws.priority)
+        people = replace(state, item=None, clock=None, facing=facing)
+        is_acting = actions == Action.INTERACT
+        nxt, act, sparse, earned, found = batch_alone(self._people)(people, front, want, is_acting, draws.priority)
         cell = jnp.where(act.writes, front.cell, -1)
         item, clock = write(state.item, cell, act.item), write(state.clock, cell, act.clock)
         cooked, burning, caught = rules.cook(self.kitchen, item, clock)
@@ -178,27 +181,20 @@ class Burrito(Env):
         return Step(nxt, reward, jnp.zeros((), jnp.bool_), nxt.t >= self.max_steps, events)
 
     def _people(
-        self, state: State, front: rules.Fronts, actions: Array, priority: Array
+        self, state: State, front: rules.Fronts, want: Array, is_acting: Array, priority: Array
     ) -> tuple[State, rules.Act, Array, Array, Attempts]:
         """What the players do and what becomes of the orders; further axes after the named ones are a batch.
 
         Returns the state but for the planes, what was done, sparse reward and terms of the shaped one, attempts.
         """
-        grid, parameters = self.kitchen.grid, self.parameters
+        parameters = self.parameters
         live = state.t < self.max_steps
-        actions = jnp.where(live, actions, int(Action.STAY))
         before = rules.Stock(state.plates, rules.Book(state.dish, state.left, state.next_recipe, state.streak))
-        is_acting = actions == Action.INTERACT
         stock, act = rules.interactions(before, front, state.held, is_acting)
         is_served, is_ordered = act.dish > 0, act.place < ORDER_PLACES
         found = tasks.attempt_events(self.kitchen, front, state.held, before, is_acting, is_served & is_ordered)
 
-        is_direction = (actions >= 0) & (actions < Action.STAY)
-        facing = jnp.where(is_direction, actions, state.facing).astype(jnp.int8)
-        step = facing.astype(jnp.int32) * grid.cells + state.cell
-        want = jnp.where(is_direction, rules.look_up(grid.steps.reshape(-1), step), state.cell)
         moved = movement.moving(state.cell, want, priority)
-
         t = state.t + live.astype(jnp.int32)
         book, expired = rules.pass_time(stock.book, t)
         worth = rules.delivery(act, parameters.multipliers, parameters.unordered)
@@ -208,7 +204,6 @@ class Burrito(Env):
         nxt = replace(
             state,
             cell=jnp.where(moved, want, state.cell),
-            facing=facing,
             held=act.hand,
             plates=stock.plates,
             dish=jnp.where(live, book.dish, state.dish),

@@ -26,14 +26,13 @@ def moving(cell: Int[Array, " A"], want: Int[Array, " A"], priority: UInt32[Arra
 
 def _pair(cell: Array, want: Array, priority: Array) -> Array:
     """The same for two players."""
-    goes = want != cell
-    other, other_goes, other_want = cell[::-1], goes[::-1], want[::-1]
-    swaps = (want == other) & (other_want == cell)
-    blocked = (want == other) & ~other_goes
+    goes = [want[k] != cell[k] for k in range(2)]
+    follows = [want[k] == cell[1 - k] for k in range(2)]  # goes where the other one stands
+    swaps = follows[0] & follows[1]
+    clash = (want[0] == want[1]) & goes[0] & goes[1]
     is_first = priority[0] >= priority[1]
-    wins = jnp.stack([is_first, ~is_first])
-    loses = (want == other_want) & other_goes & ~wins
-    return goes & ~swaps & ~blocked & ~loses
+    wins = (is_first, ~is_first)
+    return jnp.stack([goes[k] & ~swaps & ~(follows[k] & ~goes[1 - k]) & ~(clash & ~wins[k]) for k in range(2)])
 
 
 def _team(cell: Array, want: Array, priority: Array) -> Array:

@@ -25,6 +25,7 @@ from jaxcoop.envs.burrito.types import (
     RINSES,
     TERMS,
     WARNING,
+    Action,
     Dish,
     Item,
     State,
@@ -124,6 +125,15 @@ def fronts(kitchen: "Kitchen", state: State) -> Fronts:
     return Fronts(cell, terrain, read(state.item, cell), read(state.clock, cell))
 
 
+def wishes(kitchen: "Kitchen", state: State, actions: Int[Array, " A"]) -> tuple[Int[Array, " A"], Int[Array, " A"]]:
+    """3.2: where everybody looks, and the cell where each would go; of one episode, batched by `vmap`."""
+    steps = kitchen.grid.steps
+    is_direction = (actions >= 0) & (actions < Action.STAY)
+    facing = jnp.where(is_direction, actions, state.facing).astype(jnp.int8)
+    ahead = look_up(steps.reshape(-1), facing.astype(jnp.int32) * steps.shape[1] + state.cell)
+    return facing, jnp.where(is_direction, ahead, state.cell)
+
+
 def interactions(stock: Stock, front: Fronts, held: Int[Array, " A"], acts: Bool[Array, " A"]) -> tuple[Stock, Act]:
     """3, step 2: the players in `acts` act on what is in front of them, in order.  Fields of `Act` have the axis A.
 
@@ -182,18 +192,26 @@ def _interact(stock: Stock, front: Fronts, hand: Array, is_acting: Array) -> tup
 def deliver(book: Book, dish: Int[Array, ""]) -> tuple[Book, Array, Array]:
     """4.9: the orders after a dish (NONE: no delivery), the place of its order and the time that this had left."""
     places = along(np.arange(ORDER_PLACES, dtype=np.int8), book.dish)
-    place = jnp.where((book.dish == dish) & (dish > 0), places, ORDER_PLACES).min(0)
-    left = jnp.where(places == place, book.left, 0).sum(0, dtype=jnp.int16)
-    streak = jnp.where(dish > 0, jnp.where(place == 0, book.streak + 1, 0), book.streak).astype(jnp.int16)
-    count = (book.dish > 0).sum(0, dtype=jnp.int32)
-    # The orders behind it move up, and a new one follows.
-    kept = Book(
-        dish=jnp.where(places >= place, _moved_up(book.dish), book.dish),
-        left=jnp.where(places >= place, _moved_up(book.left), book.left),
-        next_recipe=book.next_recipe,
-        streak=streak,
-    )
-    return _filled(kept, jnp.where(place < ORDER_PLACES, count, 0)), place, left
+
+    def served() -> tuple[Book, Array, Array]:
+        place = jnp.where((book.dish == dish) & (dish > 0), places, ORDER_PLACES).min(0)
+        left = jnp.where(places == place, book.left, 0).sum(0, dtype=jnp.int16)
+        streak = jnp.where(dish > 0, jnp.where(place == 0, book.streak + 1, 0), book.streak).astype(jnp.int16)
+        count = (book.dish > 0).sum(0, dtype=jnp.int32)
+        # The orders behind it move up, and a new one follows.
+        kept = Book(
+            dish=jnp.where(places >= place, _moved_up(book.dish), book.dish),
+            left=jnp.where(places >= place, _moved_up(book.left), book.left),
+            next_recipe=book.next_recipe,
+            streak=streak,
+        )
+        return _filled(kept, jnp.where(place < ORDER_PLACES, count, 0)), place, left
+
+    def nothing() -> tuple[Book, Array, Array]:
+        return book, jnp.full_like(dish, ORDER_PLACES), jnp.zeros(dish.shape, jnp.int16)
+
+    # Most steps bring no delivery in any episode of a batch.
+    return jax.lax.cond((dish > 0).any(), served, nothing)
 
 
 def _moved_up(values: Int[Array, " Q"]) -> Int[Array, " Q"]:
@@ -229,12 +247,19 @@ def _filled(book: Book, wanted: Int[Array, ""]) -> Book:
 
 def pass_time(book: Book, t: Int[Array, ""]) -> tuple[Book, Int[Array, ""]]:
     """3.3: the orders at the end of the step that leads to time t, and how many ran out."""
-    left = jnp.maximum(book.left - ORDER_LOSS, 0)
-    gone = (book.dish > 0) & (left == 0)
-    expired = gone.sum(0, dtype=jnp.int32)
-    streak = jnp.where(expired > 0, 0, book.streak).astype(jnp.int16)
-    book = _without(replace(book, left=left, streak=streak), gone)
-    return _filled(book, 3 * (t > 550).astype(jnp.int32) + (t > 700)), expired
+    book = replace(book, left=jnp.maximum(book.left - ORDER_LOSS, 0))
+    is_order = book.dish > 0
+    gone = is_order & (book.left == 0)
+    wanted = 3 * (t > 550).astype(jnp.int32) + (t > 700)
+
+    def changed() -> tuple[Book, Array]:
+        expired = gone.sum(0, dtype=jnp.int32)
+        streak = jnp.where(expired > 0, 0, book.streak).astype(jnp.int16)
+        return _filled(_without(replace(book, streak=streak), gone), wanted), expired
+
+    # The list changes in few steps, in all episodes of a batch at about the same time.
+    short = is_order.sum(0, dtype=jnp.int32) < wanted
+    return jax.lax.cond(gone.any() | short.any(), changed, lambda: (book, jnp.zeros(t.shape, jnp.int32)))
 
 
 def cook(

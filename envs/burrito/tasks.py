@@ -116,14 +116,12 @@ def attempt_events(
     earlier = along(np.arange(team), same, axis=1) < along(np.arange(team), same)
     task = jnp.where((same & earlier).any(1), -1, named)
     first = jnp.where(same, along(np.arange(team), same, axis=1), team).min(1).astype(jnp.int32)
-    belonging = rules.look_up(np.array([belongs(item) for item in Item], np.int8), held)
-    required = jnp.zeros(named.shape, jnp.int32)
-    near, able = jnp.zeros(named.shape, jnp.int32), jnp.zeros(named.shape, jnp.int32)
+    dish = jnp.zeros(named.shape, jnp.int8)
     for place in range(ORDER_PLACES):
-        is_task = task == place
-        required = jnp.where(is_task, _required(kitchen, orders[place]), required)
-        near = jnp.where(is_task, _is_for(orders[place], dishes).sum(0, dtype=jnp.int32), near)
-        able = jnp.where(is_task, _is_for(orders[place], belonging).sum(0, dtype=jnp.int32), able)
+        dish = jnp.where(task == place, orders[place], dish)
+    belonging = rules.look_up(np.array([belongs(item) for item in Item], np.int8), held)
+    required = jnp.where(dish > 0, _required(kitchen, dish), 0)
+    near, able = (_is_for(dish[:, None], has[None]).sum(1, dtype=jnp.int32) for has in (dishes, belonging))
     attempting = jnp.where(task >= 0, same.sum(1, dtype=jnp.int32), 0)
     needed = jnp.maximum(required, 1).astype(jnp.float32)
     return Attempts(

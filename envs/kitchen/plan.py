@@ -223,12 +223,16 @@ def _looked_ahead(grid: Grid, look: _Look) -> tuple[Array, Array, Array]:
     shape = look.here.shape
     flat = jax.tree.map(lambda x: x.reshape(-1, count) if x.shape == shape else x.reshape(count), look)
 
-    def next_part(look: _Look) -> _Look:
-        which = jnp.nonzero(_needs(jnp.int16(1), look), size=count // PART, fill_value=count)[0]
+    def next_part(carry: tuple[Array, _Look]) -> tuple[Array, _Look]:
+        is_open, look = carry
+        which = jnp.nonzero(is_open, size=count // PART, fill_value=count)[0]
         some = to_the_end(jax.tree.map(lambda x: x.at[..., which].get(mode="clip"), look))
-        return jax.tree.map(lambda x, part: x.at[..., which].set(part, mode="drop"), look, some)
+        look = jax.tree.map(lambda x, part: x.at[..., which].set(part, mode="drop"), look, some)
+        return is_open.at[which].set(False, mode="drop"), look
 
-    flat = jax.lax.while_loop(lambda look: _needs(jnp.int16(1), look).any(), next_part, flat)
+    # Each plan is looked at once: whether one is done depends on how many steps its part has made.
+    start = (_needs(jnp.int16(1), flat), flat)
+    flat = jax.lax.while_loop(lambda carry: carry[0].any(), next_part, start)[1]
     return flat.here.reshape(shape), flat.there.reshape(shape), flat.changes.reshape(shape)
 
 
