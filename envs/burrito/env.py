@@ -21,6 +21,7 @@ from jaxcoop.envs.burrito import interact, movement, observe, rules, tasks
 from jaxcoop.envs.burrito.layouts import LIBRARY, Kitchen
 from jaxcoop.envs.burrito.rewards import SETS, Rewards
 from jaxcoop.envs.burrito.types import (
+    MAX_PLAYERS,
     ORDER_PLACES,
     ORDER_TIME,
     TERMS,
@@ -37,7 +38,6 @@ from jaxcoop.envs.kitchen.grid import Direction
 if TYPE_CHECKING:
     from jaxcoop.envs.burrito.skills import BurritoSkills
 
-MAX_PLAYERS = 16
 MAX_STEPS = 32_000
 
 

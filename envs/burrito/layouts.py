@@ -22,7 +22,7 @@ from pathlib import Path
 import numpy as np
 from jaxtyping import Int
 
-from jaxcoop.envs.burrito.types import ITEM_NAMES, PLATE_LIMIT, TERRAIN, Item, Terrain
+from jaxcoop.envs.burrito.types import ITEM_NAMES, MAX_PLAYERS, PLATE_LIMIT, TERRAIN, Item, Terrain
 from jaxcoop.envs.kitchen.grid import LETTERS, MAX_CELLS, Direction, Grid, LayoutError
 from jaxcoop.envs.kitchen.library import Library
 
@@ -65,9 +65,10 @@ def parse(text: str, *, name: str, source: str) -> Kitchen:
     def wrong(line: int, column: int, what: str) -> LayoutError:
         return LayoutError(f"{source}, line {line}, column {column}: {what}")
 
-    lines = text.rstrip().split("\n")
-    end = next((k for k, line in enumerate(lines) if not line.strip() and set(line) <= {"\r"}), len(lines))
-    rows = [line.rstrip("\r") for line in lines[:end]]
+    # A row of blanks is floor; the grid ends at a line with nothing in it.
+    lines = [line.rstrip("\r") for line in text.split("\n")]
+    end = next((k for k, line in enumerate(lines) if not line), len(lines))
+    rows = lines[:end]
     width, height = max(map(len, rows), default=0), len(rows)
     if width < 1:
         raise wrong(1, 1, "there is no grid; begin with a row of terrain such as XXPWX")
@@ -89,12 +90,14 @@ def parse(text: str, *, name: str, source: str) -> Kitchen:
     if missing:
         raise wrong(1, 1, f"players {sorted(drawn)} are drawn, player {missing} is not; number them from 1 on")
     starts = [(drawn[k], int(Direction.SOUTH)) for k in sorted(drawn)]
-    objects, plates = {}, 0
+    objects, stacks = {}, []
     for line, column, words in _things(lines, end):
         if words[0] == "stack":
-            if len(words) != 2 or not words[1].isdigit() or int(words[1]) > PLATE_LIMIT:
+            if len(words) != 2 or not _is_number(words[1]) or int(words[1]) > PLATE_LIMIT:
                 raise wrong(line, column, f"must be `stack N` with N from 0 to {PLATE_LIMIT}")
-            plates = int(words[1])
+            if stacks:
+                raise wrong(line, column, "the stack is given twice")
+            stacks.append(int(words[1]))
             continue
         cell = _place(grid, words, lambda what, at=(line, column): wrong(*at, what))
         terrain = TERRAIN.index(grid.characters[cell])
@@ -119,7 +122,13 @@ def parse(text: str, *, name: str, source: str) -> Kitchen:
         raise wrong(1, 1, "there is no serving window S")
     if not starts:
         raise wrong(1, 1, "there are no players; add a line such as `player 1 1 S` below the grid")
-    return Kitchen(name, grid, tuple(starts), tuple(sorted(objects.items())), plates)
+    if len(starts) > MAX_PLAYERS:
+        raise wrong(1, 1, f"{len(starts)} players; at most {MAX_PLAYERS}")
+    return Kitchen(name, grid, tuple(starts), tuple(sorted(objects.items())), sum(stacks))
+
+
+def _is_number(word: str) -> bool:
+    return word.isascii() and word.isdigit()
 
 
 def _things(lines: list[str], end: int) -> Iterator[tuple[int, int, list[str]]]:
@@ -135,7 +144,7 @@ def _place(grid: Grid, words: list[str], wrong: Callable[[str], LayoutError]) ->
     if not is_player and words[0] not in LYING:
         raise wrong(f"unknown thing {words[0]!r}; allowed: player, stack, {', '.join(LYING)}")
     form = "`player X Y D` with D one of N, S, E, W" if is_player else f"`{words[0]} X Y`"
-    if len(words) != 3 + is_player or not (words[1].isdigit() and words[2].isdigit()):
+    if len(words) != 3 + is_player or not (_is_number(words[1]) and _is_number(words[2])):
         raise wrong(f"must be {form}")
     if is_player and words[3] not in tuple(LETTERS):
         raise wrong(f"direction {words[3]!r}; must be one of N, S, E, W")

@@ -130,6 +130,7 @@ BURNT = WARNING + 1 + WARN
 
 ORDER_TIME, ORDER_LOSS, ORDER_PLACES = 1200, 2, 4
 PLATE_LIMIT = 4
+MAX_PLAYERS = 16
 
 TERMS = (
     "place_tortilla_on_plate",

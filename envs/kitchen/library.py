@@ -42,10 +42,10 @@ class Library:
                 raise unknown("layout", layout, [*self.names(), "the path of a text file such as ./mine.txt"])
             return layout
         try:
-            text = Path(layout).read_text(encoding="utf-8")
+            text = Path(layout).read_text(encoding="utf-8-sig")
         except (OSError, UnicodeDecodeError) as error:
             raise ValueError(f"layout {brief(layout)}: cannot be read ({error})") from None
-        text = text.rstrip() + "\n"
+        text = text if text.endswith("\n") else text + "\n"
         _parsed(self, text, layout)
         return text
 

@@ -2,6 +2,7 @@
 
 import dataclasses
 import shlex
+import sys
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -64,13 +65,13 @@ def main(arguments: list[str]) -> None:
         chunk=options.run.chunk,
         watch=lambda total, done: progress(total, done),
     )
+    show(cell, finished)
     if options.run.gif:
+        sys.stdout.flush()  # results first: drawing takes a while
         with progress(options.run.gif, 0) as watcher:
             watcher.note("drawing; the first one takes longest")
             for _ in film_episodes(cell, finished.path, options.run.gif):
                 watcher.advance(1)
-    show(cell, finished)
-    if options.run.gif:
         print(f"pictures: {finished.path / FIGURES}")
 
 

@@ -89,6 +89,8 @@ WRONG = {
     "two objects": (GOOD.replace("dirty_plate 3 0", "meat 0 1"), 8, 1, "two objects lie on one cell"),
     "stack of many": (GOOD.replace("stack 2", "stack 5"), 9, 1, "with N from 0 to 4"),
     "stack of words": (GOOD.replace("stack 2", "  stack two"), 9, 3, "must be `stack N`"),
+    "stack twice": (GOOD.replace("stack 2", "stack 2\nstack 1"), 10, 1, "given twice"),
+    "full-width digit": (GOOD.replace("clean_plate 0 1", "clean_plate \uff10 1"), 7, 1, "must be `clean_plate X Y`"),
     "stack somewhere": (GOOD.replace("stack 2", "stack 2 1"), 9, 1, "must be `stack N`"),
 }
 
@@ -100,6 +102,20 @@ def test_errors_in_burrito_layouts_name_file_line_and_column(case):
         kitchen(text)
     assert str(found.value).startswith(f"mine.txt, line {line}, column {column}: ")
     assert what in str(found.value)
+
+
+def test_floor_at_the_end_of_a_burrito_grid_is_kept(tmp_path):
+    assert kitchen("XXS  \nX1   \nX    \n").grid.rows == ("XXS  ", "X    ", "X    ")
+    assert kitchen("S1X\nX X\n   \n").grid.height == 3
+    file = tmp_path / "open.txt"
+    file.write_text("\ufeffS1    \n      \n", encoding="utf-8")
+    assert Burrito(layout=str(file)).kitchen.grid.rows == ("S     ", "      ")
+
+
+def test_more_players_than_allowed_are_refused_in_a_burrito_layout():
+    line = "\n".join(f"player {x} 0 N" for x in range(1, 18))
+    with pytest.raises(LayoutError, match="17 players; at most 16"):
+        kitchen("S" + " " * 20 + "\n\n" + line)
 
 
 def test_a_burrito_layout_of_a_file_is_that_of_its_text(tmp_path):
