@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from jaxcoop.agents.random import RandomPolicy
+from jaxcoop.agents.registry import make_policy
 from jaxcoop.benchmarks import harness
 from jaxcoop.benchmarks.peers import peers_of, recorded_of
 from jaxcoop.core import Env, make
@@ -49,6 +50,7 @@ def throughput(
     pool: int = 4,
     fresh: bool = True,
     observe: bool = False,
+    agent: str | None = None,
     agents: int | None = None,
     peers: bool = False,
     options: dict[str, Any] | None = None,
@@ -61,14 +63,18 @@ def throughput(
     `times_recorded` the rate as a multiple of it.  `start_cpu_us`: cost of one initial state; with `fresh` the
     rates include it, without they are of steps alone.  With `observe` every agent's observation is made in every
     step, and those of peers that are JAX programs.  `agents`: another team size than the preset's.  Programs of a
-    row run in turns, `repeats` times.
+    row run in turns, `repeats` times.  `agent`: a policy by name that plays instead of random actions.  Raises
+    `ValueError` for an unknown one, and for one that would have to look at observations it does not use.
     """
     env = make(name, preset, **(options or {}))
     env = env if agents is None else harness.with_team(env, agents)
-    policy = harness.Onlooker() if observe else RandomPolicy()
+    if agent is not None and observe:
+        raise ValueError("observe: is for random actions; leave the agent out")
+    policy = harness.Onlooker() if observe else RandomPolicy() if agent is None else make_policy(agent, env)
     others = peers_of(env, run_s, observe) if peers else {}
     result: dict[str, Any] = {
         "env": repr(env),
+        "agent": agent or "random actions",
         "version": env.version,
         "machine": harness.machine(),
         "peers": list(others),
@@ -78,7 +84,8 @@ def throughput(
     }
     if (seconds := harness.start_cost(env, RandomPolicy())) is not None:
         result["start_cpu_us"] = 1e6 * seconds
-    if (recorded := recorded_of(env)) is not None:
+    recorded = recorded_of(env) if agent is None else None
+    if recorded is not None:
         result["recorded"] = dataclasses.asdict(recorded)
     for batch in harness.track(batches, f"throughput of {name}"):
         ours = harness.Rollouts(env, policy, batch, run_s=run_s, chunk=chunk, pool=pool, fresh=fresh)

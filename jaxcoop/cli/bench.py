@@ -26,6 +26,7 @@ class ThroughputOptions:
 
     env: str = "dining"  # environment
     preset: str | None = None  # of the environment
+    agent: str | None = None  # who plays in the table of batches: see jaxcoop list ENV; default: random actions
     agents: int | None = None  # team size; default: the preset's
     batches: tuple[int, ...] = (1, 64, 1024, 8192, 65536)  # episodes at a time
     teams: tuple[int, ...] | None = None  # team sizes; none: 0; default: of 5 50 500 5000 50000 those allowed
@@ -92,12 +93,12 @@ def _throughput(options: ThroughputOptions) -> None:
         with_team(env, team)
     _check_target(options.json)
     common: dict[str, Any] = {name: getattr(options, name) for name in ("repeats", "run_s", "pool", "fresh")}
-    chosen = {name: getattr(options, name) for name in ("batches", "peers", "observe", "agents")}
+    chosen = {name: getattr(options, name) for name in ("batches", "peers", "observe", "agent", "agents")}
     rates = throughput(options.env, options.preset, **chosen, **common)
     result = {"throughput": rates}
     _keep(options.json, result)
     _show_machine(rates["machine"])
-    table(f"Random rollouts, {rates['env']}", *_columns(rates["rows"], _THROUGHPUT)).print()
+    table(f"Rollouts of {rates['agent']}, {rates['env']}", *_columns(rates["rows"], _THROUGHPUT)).print()
     for name in rates["peers"]:
         peer = PEERS[env.name][name]
         print(f"{peer.label}: {rates[name]['steps_per_cpu_s']:,.0f} {peer.unit} per CPU-second")

@@ -225,6 +225,15 @@ def test_the_command_prints_the_rate_of_every_peer_and_ours_as_a_multiple(two_pe
     assert "the plain one: 1,000 steps per CPU-second\nthe craftax one: 500 steps per CPU-second" in out
 
 
+def test_a_policy_plays_in_place_of_random_actions(capsys):
+    result = throughput.throughput("dining", batches=(2,), repeats=1, run_s=0.001, agent="dijkstra_ordered_forks")
+    assert result["agent"] == "dijkstra_ordered_forks" and result["rows"][0]["steps_per_s"] > 0
+    assert run_command(["bench", "throughput", "--agent", "nobody", *QUICK]) == 2
+    assert "unknown policy of dining 'nobody'; allowed" in capsys.readouterr().err
+    assert run_command(["bench", "throughput", "--agent", "random_any", "--observe", *QUICK]) == 2
+    assert "leave the agent out" in capsys.readouterr().err
+
+
 def test_without_team_sizes_those_are_measured_that_the_environment_allows(monkeypatch, capsys):
     asked = []
 
@@ -247,6 +256,8 @@ def test_without_team_sizes_those_are_measured_that_the_environment_allows(monke
         ({"name": "cube", "side": 15, "blocks": "1:3,2:3,3:3", "num_agents": 4}, None),
         ({"name": "cube", "side": 16, "blocks": "1:3,2:3,3:3", "num_agents": 6}, None),
         ({"name": "macrafter", "width": 64, "height": 64, "num_agents": 3}, 3553),
+        ({"name": "burrito", "layout": "ring", "num_agents": 2}, 695),
+        ({"name": "burrito", "layout": "ring", "num_agents": 3}, None),
         ({"name": "macrafter", "width": 32, "height": 64, "num_agents": 3}, None),
         ({"name": "null", "num_agents": 3}, None),
     ],
