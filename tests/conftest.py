@@ -1,13 +1,13 @@
 """How the programs of the tests are compiled.
 
 Most of the time of the tests goes into compiling programs that run for milliseconds.  A run that leaves out the slow
-tests (`make test`) therefore has XLA skip most of its optimisations; `make test-all` compiles as users do, and so does
+tests (`make test`) therefore has LLVM skip its optimisations; `make test-all` compiles as users do, and so does
 a run with `XLA_FLAGS` set, be it to nothing.
 """
 
 import os
 
-QUICK = "--xla_backend_optimization_level=0 --xla_cpu_use_fusion_emitters=false"
+QUICK = "--xla_backend_optimization_level=0"
 
 
 def pytest_configure(config):
