@@ -125,13 +125,15 @@ def _dispatch(arguments: list[str]) -> int:
 
 
 def _load(module: str) -> ModuleType:
-    """Import a sub-command.  Ctrl-C ends the process there and then: there is nothing to save yet, and libraries that
-    are half imported may take an interruption for a failure of their own."""
+    """Import a sub-command and the environments.  Ctrl-C ends the process there and then: there is nothing to save yet,
+    and libraries that are half imported may take an interruption for a failure of their own, or drop it."""
     with contextlib.ExitStack() as stack:
         for number in (signal.SIGINT, signal.SIGTERM):
             if signal.getsignal(number) is not signal.SIG_IGN:
                 stack.callback(signal.signal, number, signal.signal(number, _end))
-        return import_module(module)
+        loaded = import_module(module)
+        import_module("jaxcoop.core.registry").list_envs()
+        return loaded
 
 
 def _end(*_: object) -> None:
