@@ -7,6 +7,7 @@ import contextlib
 import io
 import time
 import warnings
+from abc import ABC, abstractmethod
 from typing import Any
 
 import jax
@@ -31,7 +32,7 @@ def strong(tree: Any) -> Any:
     )
 
 
-class Continuous:
+class Continuous(ABC):
     """Continuous play of `batch` episodes as one compiled program.
 
     An episode that ends starts again from its slot's first state, which is stored: automatic resets make a state for
@@ -49,13 +50,13 @@ class Continuous:
         self.program = program.lower(self.first, self.states, self.seen, self.key, jnp.int32(1)).compile()
         self.steps = self.fitting_steps(run_s)
 
+    @abstractmethod
     def first_state(self, key: Array) -> Any:
         """A state at the start of an episode."""
-        raise NotImplementedError
 
+    @abstractmethod
     def move(self, key: Array, state: Any) -> tuple[Any, Any, Array]:
         """Observations, the next state and whether the episode has ended after random actions."""
-        raise NotImplementedError
 
     def play(self, first: Any, states: Any, seen: Array, key: Array, steps: Int[Array, ""]) -> tuple[Any, Array, Array]:
         """`steps` steps of every slot."""
