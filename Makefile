@@ -10,10 +10,10 @@ demo: $(VENV)/.run
 	$(BIN)/jaxcoop paper dpbench
 
 test: $(VENV)/.dev
-	$(BIN)/pytest -m "not slow and not peers" -n $(WORKERS)
+	$(BIN)/pytest -m "not slow and not peers" -n $(WORKERS) --dist loadfile
 
 test-all: $(VENV)/.dev
-	$(BIN)/pytest -n $(WORKERS)
+	$(BIN)/pytest -n $(WORKERS) --dist loadfile
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check jaxcoop envs agents benchmarks tests
