@@ -7,9 +7,10 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Int
 
-from jaxcoop.cognition import passes, stages
+from jaxcoop.cognition import passes
 from jaxcoop.cognition.config import Setup
-from jaxcoop.cognition.records import append, columns
+from jaxcoop.cognition.passes import Deed
+from jaxcoop.cognition.records import append, columns, ordered, places
 from jaxcoop.cognition.repair import controller
 from jaxcoop.cognition.repair.controller import Decision
 from jaxcoop.cognition.state import Channel, State
@@ -111,12 +112,11 @@ def statement_ends(state: State) -> Int[Array, ""]:
     return jnp.where(answered, state.minds.wake[speaker], NEVER)
 
 
-def next_statement(setup: Setup, state: State, on: Bool[Array, ""]) -> State:
+def next_statement(setup: Setup, state: State, on: Bool[Array, ""]) -> tuple[State, Deed]:
     """8: the next member speaks; after the last one the request goes to all members.  Nothing unless `on`."""
     ids = jnp.arange(setup.agents, dtype=jnp.int32)
     chan = state.channel
     spoke = (ids == chan.turn) & on
-    state = passes.end_call(state, spoke)
     fails = (spoke & (state.minds.verdict == Verdict.ERROR)).any()
     ends_run = setup.domain.profile.statements_fail and not setup.fixes.statement_placeholder
     failed = fails if ends_run else jnp.zeros((), jnp.bool_)
@@ -129,32 +129,38 @@ def next_statement(setup: Setup, state: State, on: Bool[Array, ""]) -> State:
         over=state.over | failed,
         failed=state.failed | failed,
     )
-    state = passes.start_call(state, goes_on & (ids == nxt), int(Call.STATEMENT))
-    state = _note(state, done, REPAIR, chan.members)
-    sender = jnp.full((), setup.agents, jnp.int32)
-    request = jnp.full((), int(Mail.REPAIR_REQUEST), jnp.int32)
-    return stages.deliver(setup, state, done, sender, chan.members, request, jnp.zeros((), jnp.int32))
+    state = _note(state, done[None], (REPAIR,), chan.members)
+    return state, Deed(
+        asks=goes_on & (ids == nxt),
+        kind=jnp.full((), int(Call.STATEMENT), jnp.int32),
+        heard=spoke,
+        sends=done,
+        sender=jnp.full((), setup.agents, jnp.int32),
+        to=chan.members,
+        mail=jnp.full((), int(Mail.REPAIR_REQUEST), jnp.int32),
+        flags=jnp.zeros((), jnp.int32),
+        ends=jnp.zeros_like(spoke),
+    )
 
 
-def _note(state: State, on: Bool[Array, ""], kind: int, who: Bool[Array, " A"]) -> State:
+def _note(state: State, on: Bool[Array, " K"], kinds: tuple[int, ...], who: Bool[Array, " A"]) -> State:
+    """Rows of these kinds, in this order; the last kind is about `who`."""
     records = state.records
     if not records.notes.rows.shape[0]:
         return state
-    place = jnp.where(on, records.notes.count, records.notes.rows.shape[0])
-    row = columns(records.seq[None], state.now, state.step, kind, -1)
+    place, following = ordered(records.seq, on)
+    rows = columns(place, state.now, state.step, jnp.asarray(kinds), -1)
+    where = places(records.notes, on)[-1]
     return state.replace(
         records=records.replace(
-            notes=append(records.notes, row, on[None]),
-            noted=records.noted.at[place].set(bits.pack(who), mode="drop"),
-            seq=records.seq + on,
+            notes=append(records.notes, rows, on),
+            noted=records.noted.at[where].set(bits.pack(who), mode="drop"),
+            seq=following,
         )
     )
 
 
 def _note_check(state: State, decision: Decision, on: Bool[Array, ""], opened: Bool[Array, ""]) -> State:
     """2.4: what a check logs, in the order of the reference."""
-    nobody = jnp.zeros(state.minds.stage.shape, jnp.bool_)
-    for kind, flag in ((PREDICTED, decision.predicted), (PASSED, decision.passed), (FAILED, decision.failed)):
-        state = _note(state, flag & on, kind, nobody)
-    state = _note(state, decision.cooling & on, COOLING, nobody)
-    return _note(state, opened, STARTED, state.channel.members)
+    flags = jnp.stack([decision.predicted, decision.passed, decision.failed, decision.cooling, opened]) & on
+    return _note(state, flags, (PREDICTED, PASSED, FAILED, COOLING, STARTED), state.channel.members)

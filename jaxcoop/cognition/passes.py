@@ -6,6 +6,7 @@ episodes would compute all branches anyway.
 
 import jax.numpy as jnp
 import numpy as np
+from flax import struct
 from jaxtyping import Array, Bool, Int
 
 from jaxcoop.cognition import plans
@@ -13,9 +14,9 @@ from jaxcoop.cognition.config import Setup
 from jaxcoop.cognition.mail import GOT_ANY, GOT_PEER, GOT_REPAIR, emptied, held, remember
 from jaxcoop.cognition.programs import Do, When
 from jaxcoop.cognition.records import append, columns, ordered
-from jaxcoop.cognition.stages import COMMITTED, RESUMED, deliver, enter
+from jaxcoop.cognition.stages import COMMITTED, RESUMED
 from jaxcoop.cognition.state import FREE, GATHERS, IN_CALL, MADE_PLAN, WAITS_PEER, State
-from jaxcoop.cognition.types import NEVER, Call, Stage, Verdict, is_ready
+from jaxcoop.cognition.types import NEVER, Call, Verdict, is_ready
 from jaxcoop.core import bits
 
 POLL_MS = 50
@@ -23,6 +24,21 @@ POLL_MS = 50
 
 LEADER_TIMEOUT = 0
 """Kind of a note: GATHER gave up; the agents noted are those that did not answer.  Repairs have kinds of their own."""
+
+
+@struct.dataclass
+class Deed:
+    """What one event does beside moving a program counter; nothing where the masks are empty."""
+
+    asks: Bool[Array, " A"]  # starts a call
+    kind: Int[Array, ""]  # of it
+    heard: Bool[Array, " A"]  # a call is over
+    sends: Bool[Array, ""]
+    sender: Int[Array, ""]  # A: the repair channel
+    to: Bool[Array, " A"]
+    mail: Int[Array, ""]
+    flags: Int[Array, ""]
+    ends: Bool[Array, " A"]  # a pass is over
 
 
 def first_poll(since: Array, due: Array) -> Array:
@@ -108,7 +124,7 @@ def end_call(state: State, who: Bool[Array, " A"]) -> State:
     )
 
 
-def run_one(setup: Setup, state: State, agent: Int[Array, ""], on: Bool[Array, ""]) -> State:
+def run_one(setup: Setup, state: State, agent: Int[Array, ""], on: Bool[Array, ""]) -> tuple[State, Deed]:
     """The next instruction of `agent`; nothing unless `on`.  A call or a wait that lasts ends its turn."""
     ids = jnp.arange(setup.agents, dtype=jnp.int32)
     me = (ids == agent) & on
@@ -123,8 +139,6 @@ def run_one(setup: Setup, state: State, agent: Int[Array, ""], on: Bool[Array, "
     # Calls: begun once, over when the answer's time has come.
     begins = on & (do == Do.CALL) & (block == FREE)
     ends = on & (do == Do.CALL) & (block == IN_CALL)
-    state = start_call(state, me & begins, x)
-    state = end_call(state, me & ends)
 
     # Waits: tested when reached, and again whenever the agent is runnable.
     reached = on & (block == FREE)
@@ -150,8 +164,17 @@ def run_one(setup: Setup, state: State, agent: Int[Array, ""], on: Bool[Array, "
         mail=emptied(state.mail, me & collects, me & (x == 1) & (do == Do.COLLECT)),
     )
     group = jnp.asarray(setup.tables.groups)[jnp.clip(y, 0, len(setup.tables.groups) - 1), jnp.maximum(agent, 0)]
-    sends = on & (do == Do.SEND)
-    state = deliver(setup, state, sends, agent, group, x, flags)
+    deed = Deed(
+        asks=me & begins,
+        kind=x,
+        heard=me & ends,
+        sends=on & (do == Do.SEND),
+        sender=agent,
+        to=group,
+        mail=x,
+        flags=flags,
+        ends=me & (do == Do.END),
+    )
 
     jumps = on & (do == Do.JUMP) & _holds(setup, state, x, me)
     minds = state.minds
@@ -160,8 +183,8 @@ def run_one(setup: Setup, state: State, agent: Int[Array, ""], on: Bool[Array, "
     minds = minds.replace(
         pc=jnp.where(me & ~stays, nxt, minds.pc), block=jnp.where(me, jnp.where(stays, waiting, FREE), minds.block)
     )
-    state = state.replace(minds=minds, active=jnp.where(on, jnp.where(stays, -1, agent), state.active))
-    return _end(setup, state, me & (do == Do.END))
+    over = stays | (do == Do.END)
+    return state.replace(minds=minds, active=jnp.where(on, jnp.where(over, -1, agent), state.active)), deed
 
 
 def _holds(setup: Setup, state: State, when: Int[Array, ""], me: Bool[Array, " A"]) -> Bool[Array, ""]:
@@ -205,14 +228,12 @@ def _note_timeout(setup: Setup, state: State, agent: Int[Array, ""], late: Bool[
     return state.replace(totals=totals, records=records)
 
 
-def _end(setup: Setup, state: State, me: Bool[Array, " A"]) -> State:
-    """1.1: the pass is over: a new plan is committed, or else the old one goes on."""
+def end_passes(state: State, me: Bool[Array, " A"]) -> tuple[State, Int[Array, " A"]]:
+    """1.1: passes that are over: a new plan is committed, or else the old one goes on; and which of it happened."""
     minds = state.minds
     commits = me & minds.has_plan
-    came = jnp.where(commits, COMMITTED, RESUMED)
     state = plans.commit(state, commits)
     totals = state.totals
-    box = remember(state.mail, commits, MADE_PLAN, state.current.number, -1, state.step)
     state = state.replace(
         minds=minds.replace(
             pc=jnp.where(me, -1, minds.pc),
@@ -220,10 +241,6 @@ def _end(setup: Setup, state: State, me: Bool[Array, " A"]) -> State:
             has_plan=minds.has_plan & ~me,
         ),
         totals=totals.replace(resumed=totals.resumed + (me & ~commits)),
-        mail=box,
-        active=jnp.where(me.any(), -1, state.active),
+        mail=remember(state.mail, commits, MADE_PLAN, state.current.number, -1, state.step),
     )
-    state = enter(state, me, Stage.WAITING, came)
-    if not setup.fixes.reinterrupt_on_unread:
-        return state
-    return enter(state, me & (state.mail.unread > 0), Stage.INTERRUPTED)
+    return state, jnp.where(commits, COMMITTED, RESUMED)

@@ -8,8 +8,9 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Int
 
-from jaxcoop.cognition import channel, passes, plans
+from jaxcoop.cognition import channel, passes, plans, stages
 from jaxcoop.cognition.config import Setup
+from jaxcoop.cognition.passes import Deed
 from jaxcoop.cognition.state import FREE, State
 from jaxcoop.cognition.types import NEVER, Stage, is_ready
 
@@ -50,9 +51,35 @@ def _one(setup: Setup, state: State) -> State:
     thinks = agent >= 0
     looks = ~thinks & _main_due(setup, state)
     waits = ~thinks & ~looks & ~state.minds.asks.any()
-    state = passes.run_one(setup, state, agent, thinks)
+    talks = looks & (state.channel.turn >= 0)
+    looks = looks & ~talks
+    state, deed = passes.run_one(setup, state, agent, thinks)
+    state, speech = channel.next_statement(setup, state, talks)
+    state = _do(setup, state, jax.tree.map(lambda a, b: jnp.where(talks, b, a), deed, speech), looks)
     state = _main(setup, state, looks)
     return _later(state, waits)
+
+
+def _do(setup: Setup, state: State, deed: Deed, looks: Bool[Array, ""]) -> State:
+    """Calls, ends of passes, messages and the stages that follow from them; new plans become known (2)."""
+    state = passes.end_call(state, deed.heard)
+    state = passes.start_call(state, deed.asks, deed.kind)
+    state, came = passes.end_passes(state, deed.ends)
+    state, turned = stages.deliver(setup, state, deed.sends, deed.sender, deed.to, deed.mail, deed.flags)
+    at_once, later = turned, jnp.zeros_like(turned)
+    if setup.domain.profile.at_commit:
+        # The first one that a message turns makes the others' plans known, before the next one gets the message.
+        at_once = turned & (jnp.cumsum(turned) == 1)
+        later = turned & ~at_once
+    stage = jnp.where(deed.ends, int(Stage.WAITING), int(Stage.INTERRUPTED))
+    state = stages.enter(state, deed.ends | at_once, stage, jnp.where(deed.ends, came, stages.NO_END))
+    if setup.domain.profile.at_commit:
+        knows = turned.any() | (looks & ~state.noticed)
+        state = plans.register(state, is_ready(state.minds.stage) & knows)
+        state = stages.enter(state, later, int(Stage.INTERRUPTED))
+    if setup.fixes.reinterrupt_on_unread:
+        state = stages.enter(state, deed.ends & (state.mail.unread > 0), int(Stage.INTERRUPTED))
+    return state
 
 
 def _later(state: State, on: Bool[Array, ""]) -> State:
@@ -65,14 +92,9 @@ def _later(state: State, on: Bool[Array, ""]) -> State:
     )
 
 
-def _main(setup: Setup, state: State, on: Bool[Array, ""]) -> State:
-    """The main loop: a channel's next statement, or passes for those that need one, or the barrier."""
-    talks = on & (state.channel.turn >= 0)
-    state = channel.next_statement(setup, state, talks)
-    looks = on & ~talks
+def _main(setup: Setup, state: State, looks: Bool[Array, ""]) -> State:
+    """The main loop: passes for those that need one, or the barrier.  Nothing unless `looks`."""
     ready = is_ready(state.minds.stage)
-    if setup.domain.profile.at_commit:
-        state = plans.register(state, ready & looks & ~state.noticed)
     late = (state.budget_ms > 0) & (state.now >= state.budget_ms)
     state = state.replace(noticed=state.noticed | (looks & late))
     minds = state.minds

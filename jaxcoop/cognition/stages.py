@@ -6,13 +6,12 @@ Axes: A agents.  Numbers are sections of docs/coop2.md.
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Int
 
-from jaxcoop.cognition import plans
 from jaxcoop.cognition.config import Setup
 from jaxcoop.cognition.mail import put_in, remember
 from jaxcoop.cognition.programs import ANSWERS, INTERRUPTS
 from jaxcoop.cognition.records import append, columns, ordered
 from jaxcoop.cognition.state import MESSAGE_IN, MESSAGE_OUT, State
-from jaxcoop.cognition.types import Mail, Stage, is_ready
+from jaxcoop.cognition.types import Mail, Stage
 
 NO_END, RESUMED, COMMITTED = -1, 0, 1
 """How an entry into a stage came about, for the timeline."""
@@ -62,13 +61,15 @@ def deliver(
     to: Bool[Array, " A"],
     mail: Int[Array, ""],
     flags: Int[Array, ""],
-) -> State:
-    """1.2: one message; `sender` A is the repair channel.  Nothing unless `on`."""
-    profile, agents = setup.domain.profile, setup.agents
+) -> tuple[State, Bool[Array, " A"]]:
+    """1.2: one message into the mailboxes of `to`, and whom it interrupts; `sender` A is the repair channel.
+
+    Nothing unless `on`.
+    """
+    agents = setup.agents
     to = to & on
-    calls = state.minds.calls
     is_sender = jnp.arange(agents, dtype=jnp.int32) == sender
-    call = jnp.where(is_sender, calls - 1, 0).sum() - (sender >= agents)
+    call = jnp.where(is_sender, state.minds.calls - 1, 0).sum() - (sender >= agents)
     number = jnp.where(is_sender, state.current.number, 0).sum()
     parts = (state.records.seq, state.now, state.step, sender, mail, call, number)
     row = jnp.stack([jnp.asarray(x, jnp.int32) for x in parts])
@@ -88,14 +89,8 @@ def deliver(
             repair_messages=totals.repair_messages + (on & (sender >= agents)),
         ),
     )
-    state = change(state, on)
-    stops = is_repair | (mail == Mail.LEADER_BROADCAST) | ((flags & INTERRUPTS) > 0) | (not profile.marked_only)
+    marked = is_repair | (mail == Mail.LEADER_BROADCAST) | ((flags & INTERRUPTS) > 0)
+    stops = marked | (not setup.domain.profile.marked_only)
     stage = state.minds.stage
     turned = to & ((stage == Stage.WAITING) | ((stage == Stage.EXECUTING) & stops))
-    if not profile.at_commit:
-        return enter(state, turned, Stage.INTERRUPTED)
-    # 2: the first one that turns makes the others' new plans known, before the next one gets the message.
-    first = turned & (jnp.cumsum(turned) == 1)
-    state = enter(state, first, Stage.INTERRUPTED)
-    state = plans.register(state, is_ready(state.minds.stage) & turned.any())
-    return enter(state, turned & ~first, Stage.INTERRUPTED)
+    return change(state, on), turned
