@@ -184,7 +184,7 @@ def apply(setup: Setup, state: State, answer: Answer, answered: Bool[Array, " A"
     )
 
 
-_LATENCIES = -1
+_LATENCIES = 2**31
 """Stream of the latencies beside those of the steps."""
 
 
