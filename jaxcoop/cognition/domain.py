@@ -6,7 +6,8 @@ Axes: A agents, L ops of a plan, W words of an op.
 import dataclasses
 from typing import Any
 
-import numpy as np
+import jax
+import jax.numpy as jnp
 from jaxtyping import Array, Bool, Int
 
 from jaxcoop.cognition.repair.config import RepairConfig
@@ -29,6 +30,13 @@ class Profile:
 
 CUBE = Profile("cube", marked_only=False, at_commit=False, stamps_next=True, statements_fail=True)
 MACRAFTER = Profile("macrafter", marked_only=True, at_commit=True, stamps_next=False, statements_fail=False)
+
+
+def _whole(x: Array) -> Array:
+    return jnp.round(x * THOUSANDTHS).astype(jnp.int32) if jnp.issubdtype(x.dtype, jnp.floating) else x
+
+
+THOUSANDTHS = 1000
 
 
 class Domain:
@@ -71,7 +79,11 @@ class Domain:
     def missed(self, goal: Any, plan: Plan) -> Bool[Array, " A"]:
         """2: plans whose ops all succeeded and that did not achieve what they were for."""
         del goal
-        return np.zeros(plan.length.shape, bool)
+        return jnp.zeros(plan.length.shape, jnp.bool_)
+
+    def shown(self, state: Any) -> Any:
+        """What prompts are written from: the state with floats as thousandths, since requests hold whole numbers."""
+        return jax.tree.map(_whole, state)
 
     def score(self, state: Any) -> Array:
         """The team's score so far."""

@@ -23,6 +23,8 @@ def no_mail(agents: int, messages: int) -> Mail:
         unread=jnp.zeros((agents,), jnp.int32),
         heard=none,
         has_repair=none,
+        latest=jnp.full((agents,), -1, jnp.int32),
+        directive=jnp.full((agents,), -1, jnp.int32),
         answers=jnp.zeros((agents, bits.num_words(agents)), jnp.uint32),
         log=no_rows(messages, len(MESSAGES)),
         recipients=jnp.zeros((messages, bits.num_words(agents)), jnp.uint32),
@@ -62,6 +64,7 @@ def put_in(
     mail = mail.replace(
         unread=mail.unread + to,
         heard=mail.heard | (to & (sender == peer)),
+        latest=jnp.where(to & (sender == peer), mail.log.count, mail.latest),
         has_repair=mail.has_repair | (to & is_repair),
         answers=jnp.where((to & is_answer)[:, None], answers | bit, answers),
     )
@@ -98,6 +101,7 @@ def emptied(mail: Mail, who: Bool[Array, " A"], proposals: Bool[Array, " A"]) ->
     return mail.replace(
         unread=jnp.where(who, 0, mail.unread),
         heard=mail.heard & ~who,
+        directive=jnp.where(who & mail.heard, mail.latest, mail.directive),
         has_repair=mail.has_repair & ~who,
         answers=jnp.where(rows, jnp.uint32(0), mail.answers),
         inbox=jnp.where(rows, jnp.uint32(0), mail.inbox),

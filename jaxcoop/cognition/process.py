@@ -20,8 +20,7 @@ from jaxcoop.core import bits
 from jaxcoop.core.rollout import episode_key, start_key, streams_of
 
 
-@struct.dataclass
-class Outcome:
+class Outcome(struct.PyTreeNode):
     """What remains of an episode."""
 
     game: Any  # outcome of the environment

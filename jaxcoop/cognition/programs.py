@@ -1,4 +1,4 @@
-"""5: communication structures as data: what an agent does when it reasons or was interrupted, instruction by instruction.
+"""5: communication structures as data: what agents do when they reason or were interrupted, step by step.
 
 Numbers are sections of docs/coop2.md.  A structure names roles; a role has two programs, one for each stage in which
 an agent thinks.  The engine interprets them, so a new structure needs no change of the engine.

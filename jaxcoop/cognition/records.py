@@ -54,8 +54,7 @@ class Capacity:
     steps: int = 0  # primitive steps whose ops are kept
 
 
-@struct.dataclass
-class Rows:
+class Rows(struct.PyTreeNode):
     """One buffer."""
 
     rows: Int[Array, "C W"]

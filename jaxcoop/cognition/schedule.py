@@ -1,7 +1,7 @@
 """3.1: the order of events: passes at one moment by ascending agent, then the main loop, then time goes on.
 
-Axes: A agents.  Numbers are sections of docs/coop2.md.  `settle` runs one episode until it needs answers, is ready for a
-primitive step or is over; time stands still while anything can happen.
+Axes: A agents.  Numbers are sections of docs/coop2.md.  `settle` runs one episode until it needs answers, is ready for
+a primitive step or is over; time stands still while anything can happen.
 """
 
 import jax

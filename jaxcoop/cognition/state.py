@@ -1,7 +1,7 @@
 """The state of the cognitive layer of one episode.
 
-Axes: A agents, L ops of a plan, W words of an op, M messages that are kept, A32 and M32 words of bit sets (one bit for an
-agent, for a message), T primitive steps that are recorded.  Times are milliseconds since reset; int32.
+Axes: A agents, L ops of a plan, W words of an op, M messages that are kept, A32 and M32 words of bit sets (a bit for an
+agent, a message), T primitive steps that are recorded.  Times are milliseconds since reset; int32.
 """
 
 from typing import Any
@@ -23,8 +23,7 @@ MEMORY = 10
 """6.5: events that an agent remembers."""
 
 
-@struct.dataclass
-class Minds:
+class Minds(struct.PyTreeNode):
     """Where each agent's thinking stands."""
 
     stage: Int[Array, " A"]  # Stage
@@ -43,8 +42,7 @@ class Minds:
     call_seq: Int[Array, " A"]  # place of the call in the order of records
 
 
-@struct.dataclass
-class Held:
+class Held(struct.PyTreeNode):
     """A plan of each agent and how far it is."""
 
     plan: Plan
@@ -59,13 +57,14 @@ class Held:
     op_steps: Int[Array, "A L 2"]  # start and end of each op, -1; [A, 0, 2] unless plans are recorded
 
 
-@struct.dataclass
-class Mail:
+class Mail(struct.PyTreeNode):
     """Messages and who has read them."""
 
     unread: Int[Array, " A"]  # messages in the mailbox
     heard: Bool[Array, " A"]  # one of them is from the peer
     has_repair: Bool[Array, " A"]  # one of them is a repair request
+    latest: Int[Array, " A"]  # the last message of the peer, -1: none
+    directive: Int[Array, " A"]  # the last one of the peer that was read, -1: none
     answers: UInt32[Array, "A A32"]  # senders of unread answers
     log: Rows  # `records.MESSAGES`; message m lies in row m mod M
     recipients: UInt32[Array, "M A32"]
@@ -75,8 +74,7 @@ class Mail:
     memory: Int[Array, "A 10 4"]  # kind, sender or plan, message, env_step; oldest first, -1: none; [A, 0, 4]: M = 0
 
 
-@struct.dataclass
-class Channel:
+class Channel(struct.PyTreeNode):
     """COOP²-Repair: the check before a step, and the channel that it may open."""
 
     check: RepairState
@@ -88,8 +86,7 @@ class Channel:
     repeats: Int[Array, ""]  # repairs since the last primitive step
 
 
-@struct.dataclass
-class Totals:
+class Totals(struct.PyTreeNode):
     """Sums over the episode."""
 
     time_ms: Int[Array, "A 4"]  # spent in each stage; the last entry is still open
@@ -110,8 +107,7 @@ class Totals:
     score: Float[Array, ""]  # of the environment, last seen
 
 
-@struct.dataclass
-class Records:
+class Records(struct.PyTreeNode):
     """Rows for traces."""
 
     seq: Int[Array, ""]
@@ -128,8 +124,7 @@ class Records:
     step_events: Any  # the environment's events of each step, leading axis T; () unless recorded
 
 
-@struct.dataclass
-class State:
+class State(struct.PyTreeNode):
     """One episode."""
 
     episode: Int[Array, ""]

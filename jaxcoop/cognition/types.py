@@ -78,8 +78,7 @@ class Mail(IntEnum):
     OTHER = 4
 
 
-@struct.dataclass
-class Plan:
+class Plan(struct.PyTreeNode):
     """A team's plans, or with the axis A left out one plan."""
 
     spec: Int[Array, "A S"]  # what it is for
@@ -87,8 +86,7 @@ class Plan:
     length: Int[Array, " A"]  # number of ops
 
 
-@struct.dataclass
-class Answer:
+class Answer(struct.PyTreeNode):
     """Answers to the calls of a team; only rows of agents that asked mean anything."""
 
     verdict: Int[Array, " A"]  # Verdict
@@ -96,8 +94,7 @@ class Answer:
     plan: Plan  # of PLAN calls and of REPLAN
 
 
-@struct.dataclass
-class PlanViews:
+class PlanViews(struct.PyTreeNode):
     """The plans of a team as a check before a step sees them."""
 
     is_viewed: Bool[Array, " A"]  # ready, with a plan that is pending or executing
