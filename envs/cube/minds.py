@@ -4,20 +4,23 @@ Axes: A agents, L ops of a plan, W words of an op.  Numbers are sections of docs
 """
 
 import dataclasses
+from typing import Any
 
-from jaxtyping import Array
+from jaxtyping import Array, Int
 
 from jaxcoop.cognition import domain
 from jaxcoop.cognition.domain import Domain, Profile
 from jaxcoop.cognition.repair.config import RepairConfig
 from jaxcoop.cognition.repair.types import Evaluation, Guidance
 from jaxcoop.cognition.types import PlanViews
+from jaxcoop.cooperation import Attempts
+from jaxcoop.core import Step
 from jaxcoop.envs.cube import guidance, repair
 from jaxcoop.envs.cube.env import Cube
 from jaxcoop.envs.cube.guidance import TASKS
 from jaxcoop.envs.cube.skills import Op
 from jaxcoop.envs.cube.tasks import NUM_FACES
-from jaxcoop.envs.cube.types import Action, State
+from jaxcoop.envs.cube.types import Action, Command, State
 
 
 @dataclasses.dataclass(frozen=True)
@@ -41,6 +44,16 @@ class CubeMinds(Domain):
     def num_kinds(self) -> int:
         """Weights of blocks."""
         return repair.num_kinds(self.env)
+
+    def step(self, state: State, command: Command, draws: Any) -> tuple[Step, Attempts]:
+        """The pushes, whether they moved anything or not."""
+        step = self.env.step(state, command, draws)
+        return step, step.events.attempts
+
+    def targets(self, state: State, views: PlanViews) -> Int[Array, "A 2"]:
+        """The face that a plan's ops name, and its weight."""
+        del state
+        return repair.targets(self.env, views)
 
     def score(self, state: State) -> Array:
         """Value delivered."""

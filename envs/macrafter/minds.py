@@ -4,6 +4,7 @@ Axes: A agents, L ops of a plan, W words of an op.  Numbers are sections of docs
 """
 
 import dataclasses
+from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
@@ -14,10 +15,12 @@ from jaxcoop.cognition.domain import Domain, Profile
 from jaxcoop.cognition.repair.config import RepairConfig
 from jaxcoop.cognition.repair.types import Evaluation, Guidance
 from jaxcoop.cognition.types import Plan, PlanViews
+from jaxcoop.cooperation import Attempts, no_attempts
+from jaxcoop.core import Step
 from jaxcoop.envs.macrafter import goals, repair
 from jaxcoop.envs.macrafter.env import MACrafter
 from jaxcoop.envs.macrafter.skills import OWN_TARGET, Memory, Op
-from jaxcoop.envs.macrafter.types import RESOURCES, Action, Item, State
+from jaxcoop.envs.macrafter.types import RESOURCES, Action, Command, Item, State
 
 
 @dataclasses.dataclass(frozen=True)
@@ -31,12 +34,16 @@ class CrafterMinds(Domain):
         (len(goals.NAMES), -1, -1),
         ((int(Op.MOVE), int(Action.MOVE_LEFT), 2), (int(Op.COLLECT), int(Item.WOOD))),
     )
-    num_kinds: int = repair.NUM_KINDS
 
     @property
     def num_tasks(self) -> int:
         """Cells of the map."""
         return self.env.width * self.env.height
+
+    @property
+    def num_kinds(self) -> int:
+        """Materials and things."""
+        return repair.NUM_KINDS
 
     def complete(self, plan: Plan) -> Plan:
         """The op that a task asks for."""
@@ -45,8 +52,7 @@ class CrafterMinds(Domain):
     def announce(self, memory: Memory, plan: Plan) -> Memory:
         """The scored resource that each agent's plan is for."""
         kind, ident = plan.spec[:, 1], plan.spec[:, 2]
-        is_scored = (kind[:, None] == np.array(RESOURCES)).any(1) & (ident >= 1)
-        return dataclasses.replace(memory, plan=jnp.where(is_scored, ident, OWN_TARGET))
+        return dataclasses.replace(memory, plan=jnp.where(_is_scored(kind, ident), ident, OWN_TARGET))
 
     def no_goal(self) -> UInt32[Array, " A"]:
         """Nothing was achieved yet."""
@@ -62,6 +68,18 @@ class CrafterMinds(Domain):
         """Plans that did not achieve their task."""
         return goals.missed(plan.spec, goal)
 
+    def step(self, state: State, command: Command, draws: Any) -> tuple[Step, Attempts]:
+        """Collects of scored resources, whether they got anything or not."""
+        step, _, attempts = self.env.advance(state, command, draws)
+        return step, no_attempts(self.env.num_agents) if attempts is None else attempts
+
+    def targets(self, state: State, views: PlanViews) -> Int[Array, "A 2"]:
+        """The scored resource that a plan is for, by its cell."""
+        del state
+        kind, ident = views.plan.spec[:, 1], views.plan.spec[:, 2]
+        aims = _is_scored(kind, ident)[:, None]
+        return jnp.where(aims, jnp.stack([ident - 1, kind], -1), -1)
+
     def score(self, state: State) -> Array:
         """Team score."""
         return state.score
@@ -73,3 +91,8 @@ class CrafterMinds(Domain):
     def guide(self, config: RepairConfig, state: State, views: PlanViews, evaluation: Evaluation) -> Guidance:
         """Reachable shared targets."""
         return repair.guide(self.env, config, state, views, evaluation).guidance
+
+
+def _is_scored(kind: Int[Array, " A"], ident: Int[Array, " A"]) -> Bool[Array, " A"]:
+    """Whether specifications name a scored resource."""
+    return (kind[:, None] == np.array(RESOURCES)).any(1) & (ident >= 1)

@@ -10,9 +10,10 @@ from jaxtyping import Array, Bool, Int
 from jaxcoop.cognition import passes
 from jaxcoop.cognition.config import Setup
 from jaxcoop.cognition.passes import Deed
-from jaxcoop.cognition.records import append, columns, ordered, places
+from jaxcoop.cognition.records import append, columns, ordered
 from jaxcoop.cognition.repair import controller
 from jaxcoop.cognition.repair.controller import Decision
+from jaxcoop.cognition.repair.types import Evaluation
 from jaxcoop.cognition.state import Channel, State
 from jaxcoop.cognition.types import NEVER, Call, Mail, PlanStatus, PlanViews, Verdict, is_ready, no_plan
 from jaxcoop.core import bits
@@ -71,8 +72,10 @@ def check(setup: Setup, state: State, on: Bool[Array, ""]) -> State:
     opened = decision.opened & on
     if most:
         opened &= old.repeats < most
-    guidance = domain.guide(config, state.world, views, decision.evaluation)
-    members = controller.channel(views, guidance, decision.evaluation) & opened
+    found = decision.evaluation
+    acute = found.replace(failed=found.failed & opened)  # guidance is searched for only where something fails
+    guidance = domain.guide(config, state.world, views, acute)
+    members = controller.channel(views, guidance, found) & opened
     new = Channel(
         check=after,
         members=members,
@@ -84,7 +87,7 @@ def check(setup: Setup, state: State, on: Bool[Array, ""]) -> State:
     )
     kept = old.replace(check=jax.tree.map(lambda n, o: jnp.where(on, n, o), after, before))
     totals = state.totals
-    failing = decision.evaluation.first[:, None] & decision.evaluation.failed & decision.evaluation.checked
+    failing = found.first[:, None] & found.failed & found.checked
     state = state.replace(
         channel=jax.tree.map(lambda n, o: jnp.where(opened, n, o), new, kept),
         at_barrier=state.at_barrier & ~opened,
@@ -143,18 +146,28 @@ def next_statement(setup: Setup, state: State, on: Bool[Array, ""]) -> tuple[Sta
     )
 
 
-def _note(state: State, on: Bool[Array, " K"], kinds: tuple[int, ...], who: Bool[Array, " A"]) -> State:
-    """Rows of these kinds, in this order; the last kind is about `who`."""
+def _note(
+    state: State,
+    on: Bool[Array, " K"],
+    kinds: tuple[int, ...],
+    who: Bool[Array, " A"],
+    evaluation: Evaluation | None = None,
+) -> State:
+    """Rows of these kinds, in this order; the last one that is made is about `who`, and about an evaluation."""
     records = state.records
     if not records.notes.rows.shape[0]:
         return state
     place, following = ordered(records.seq, on)
     rows = columns(place, state.now, state.step, jnp.asarray(kinds), -1)
-    where = places(records.notes, on)[-1]
+    where = jnp.where(on.any(), records.notes.count + on.sum() - 1, records.notes.rows.shape[0])
+    kept = records.evaluations
+    if evaluation is not None:
+        kept = jax.tree.map(lambda old, new: old.at[where].set(new, mode="drop"), kept, evaluation)
     return state.replace(
         records=records.replace(
             notes=append(records.notes, rows, on),
             noted=records.noted.at[where].set(bits.pack(who), mode="drop"),
+            evaluations=kept,
             seq=following,
         )
     )
@@ -163,4 +176,5 @@ def _note(state: State, on: Bool[Array, " K"], kinds: tuple[int, ...], who: Bool
 def _note_check(state: State, decision: Decision, on: Bool[Array, ""], opened: Bool[Array, ""]) -> State:
     """2.4: what a check logs, in the order of the reference."""
     flags = jnp.stack([decision.predicted, decision.passed, decision.failed, decision.cooling, opened]) & on
-    return _note(state, flags, (PREDICTED, PASSED, FAILED, COOLING, STARTED), state.channel.members)
+    kinds = (PREDICTED, PASSED, FAILED, COOLING, STARTED)
+    return _note(state, flags, kinds, state.channel.members & opened, decision.evaluation)

@@ -13,7 +13,8 @@ from jaxtyping import Array, Bool, Int
 from jaxcoop.cognition.repair.config import RepairConfig
 from jaxcoop.cognition.repair.types import Evaluation, Guidance
 from jaxcoop.cognition.types import Plan, PlanViews
-from jaxcoop.core import Env
+from jaxcoop.cooperation import Attempts, no_attempts
+from jaxcoop.core import Step
 from jaxcoop.core.skills import Skills
 
 
@@ -42,13 +43,21 @@ THOUSANDTHS = 1000
 class Domain:
     """Base of frozen, hashable dataclasses; pure methods for one episode."""
 
-    env: Env
+    env: Any  # an `Env`
     profile: Profile  # which rules hold
     tasks: tuple[str, ...]  # names of what a plan can be for; word 0 of a specification is an index into them
     fallback: tuple[tuple[int, ...], tuple[tuple[int, ...], ...]]
     """6.2: specification and ops of the plan of an agent whose plan call failed."""
-    num_tasks: int  # slots of the task table that a repair tells apart
-    num_kinds: int  # target types of tasks
+
+    @property
+    def num_tasks(self) -> int:
+        """Slots of the task table that a repair tells apart."""
+        raise NotImplementedError
+
+    @property
+    def num_kinds(self) -> int:
+        """Target types of tasks."""
+        raise NotImplementedError
 
     @property
     def skills(self) -> Skills:
@@ -84,6 +93,15 @@ class Domain:
     def shown(self, state: Any) -> Any:
         """What prompts are written from: the state with floats as thousandths, since requests hold whole numbers."""
         return jax.tree.map(_whole, state)
+
+    def step(self, state: Any, command: Any, draws: Any) -> tuple[Step, Attempts]:
+        """One primitive step, and its attempt events (8.3)."""
+        return self.env.step(state, command, draws), no_attempts(self.env.num_agents)
+
+    def targets(self, state: Any, views: PlanViews) -> Int[Array, "A 2"]:
+        """7: slot and kind of the task that each agent's plan aims at; -1, -1 for none."""
+        del state
+        return jnp.full((views.number.shape[0], 2), -1, jnp.int32)
 
     def score(self, state: Any) -> Array:
         """The team's score so far."""

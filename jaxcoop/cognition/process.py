@@ -14,8 +14,10 @@ from jaxtyping import Array, Bool, Int
 from jaxcoop.cognition import channel, plans, records, schedule, world
 from jaxcoop.cognition.config import Setup
 from jaxcoop.cognition.mail import no_mail
+from jaxcoop.cognition.repair import controller
 from jaxcoop.cognition.state import FREE, IN_CALL, Minds, Records, State, Totals
 from jaxcoop.cognition.types import SPEC, Answer, Call, Plan, PlanStatus, Stage, Verdict, no_plan
+from jaxcoop.cooperation import no_attempts
 from jaxcoop.core import bits
 from jaxcoop.core.rollout import episode_key, start_key, streams_of
 
@@ -66,7 +68,7 @@ def begin(setup: Setup, root: Array, episode: Int[Array, ""]) -> State:
         mail=no_mail(agents, kept.messages),
         channel=channel.no_channel(setup, agents * setup.plan_ops),
         totals=_no_totals(agents),
-        records=_no_records(setup, state),
+        records=_no_records(setup),
     )
     return _first_entries(start)
 
@@ -129,17 +131,14 @@ def _no_totals(agents: int) -> Totals:
     )
 
 
-def _no_records(setup: Setup, state: Any) -> Records:
+def _no_records(setup: Setup) -> Records:
     kept, agents = setup.capacity, setup.agents
     width, length = setup.domain.skills.width, setup.plan_ops
     words = bits.num_words(agents)
-    events: Any = ()
-    if kept.steps:
-        skills, env = setup.domain.skills, setup.domain.env
-        command = jax.eval_shape(skills.command, state, skills.idle(), skills.sample_draws(jax.random.key(0), state))
-        draws = jax.eval_shape(env.sample_draws, jax.random.key(0), state)
-        one = jax.eval_shape(env.step, state, command[0], draws).events
-        events = jax.tree.map(lambda x: jnp.zeros((kept.steps, *x.shape), x.dtype), one)
+
+    def each(count: int, one: Any) -> Any:
+        return jax.tree.map(lambda x: jnp.broadcast_to(x, (count, *x.shape)), one)
+
     return Records(
         seq=jnp.zeros((), jnp.int32),
         timeline=records.no_rows(kept.timeline, len(records.TIMELINE)),
@@ -149,10 +148,13 @@ def _no_records(setup: Setup, state: Any) -> Records:
         calls=records.no_rows(kept.calls, len(records.CALLS)),
         notes=records.no_rows(kept.notes, len(records.NOTES)),
         noted=jnp.zeros((kept.notes, words), jnp.uint32),
+        evaluations=each(kept.notes, controller.no_evaluation(agents * length)),
         steps=records.no_rows(kept.steps, 3),
         step_plans=jnp.zeros((kept.steps, agents, 4), jnp.int32),
         step_ops=jnp.full((kept.steps, agents, width), -1, jnp.int32),
-        step_events=events,
+        step_targets=jnp.full((kept.steps, agents, 2), -1, jnp.int32),
+        step_attempts=each(kept.steps, no_attempts(agents)),
+        step_score=jnp.zeros((kept.steps,), jnp.float32),
     )
 
 

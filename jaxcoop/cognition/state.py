@@ -11,7 +11,9 @@ from jaxtyping import Array, Bool, Float, Int, UInt32
 
 from jaxcoop.cognition.records import Rows
 from jaxcoop.cognition.repair.controller import RepairState
+from jaxcoop.cognition.repair.types import Evaluation
 from jaxcoop.cognition.types import Plan
+from jaxcoop.cooperation import Attempts
 
 FREE, IN_CALL, WAITS_PEER, GATHERS = range(4)
 """What keeps a pass from going on."""
@@ -118,10 +120,13 @@ class Records(struct.PyTreeNode):
     calls: Rows
     notes: Rows
     noted: UInt32[Array, "C A32"]
+    evaluations: Evaluation  # that checks were made by, leading axis C
     steps: Rows  # seq, time_ms, env_step of each primitive step
     step_plans: Int[Array, "T A 4"]  # plan number, op index, status and index after the step
     step_ops: Int[Array, "T A W"]
-    step_events: Any  # the environment's events of each step, leading axis T; () unless recorded
+    step_targets: Int[Array, "T A 2"]  # slot and kind of the task that each plan aims at
+    step_attempts: Attempts  # events of each step, leading axis T
+    step_score: Float[Array, " T"]  # of the team, after the step
 
 
 class State(struct.PyTreeNode):

@@ -9,13 +9,14 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool
 
-from jaxcoop.cognition import plans
+from jaxcoop.cognition import channel, plans
 from jaxcoop.cognition.config import Setup
 from jaxcoop.cognition.mail import remember
 from jaxcoop.cognition.records import append, columns
 from jaxcoop.cognition.stages import enter
 from jaxcoop.cognition.state import PLAN_FAILED, State
 from jaxcoop.cognition.types import Ended, PlanStatus, Stage
+from jaxcoop.cooperation import Attempts
 from jaxcoop.core.skills import Status
 
 
@@ -43,7 +44,7 @@ def make_step(setup: Setup, state: State, on: Bool[Array, ""]) -> State:
     memory = domain.skills.begin(state.world, memory, ops, fresh, draws)
     command, memory = domain.skills.command(state.world, memory, draws)
     world_draws = domain.env.sample_draws(jax.random.fold_in(state.world_key, state.step), state.world)
-    step = domain.env.step(state.world, command, world_draws)
+    step, attempts = domain.step(state.world, command, world_draws)
     report = domain.skills.check(step.state, memory)
     goal = domain.watch(plans.where(is_new, domain.no_goal(), state.goal), state.world, step.state, ops)
 
@@ -62,7 +63,7 @@ def make_step(setup: Setup, state: State, on: Bool[Array, ""]) -> State:
         totals=state.totals.replace(score=jnp.where(on, domain.score(step.state), state.totals.score)),
     )
     state = _after(setup, state, everybody, ops, report.status, report.reason)
-    return _record(before, state, on, ops, index, step.events)
+    return _record(setup, before, state, on, ops, index, attempts)
 
 
 def _after(setup: Setup, state: State, who: Bool[Array, " A"], ops: Array, status: Array, reason: Array) -> State:
@@ -92,8 +93,10 @@ def _after(setup: Setup, state: State, who: Bool[Array, " A"], ops: Array, statu
     return state.replace(records=state.records.replace(seq=seq + 2 * ended.sum(dtype=jnp.int32)))
 
 
-def _record(before: State, after: State, on: Array, ops: Array, index: Array, events: Any) -> State:
-    """The row of the step and what its agents did."""
+def _record(
+    setup: Setup, before: State, after: State, on: Array, ops: Array, index: Array, attempts: Attempts
+) -> State:
+    """The row of the step, what its agents did and what they were after."""
     records = after.records
     steps = records.steps
     if not steps.rows.shape[0]:
@@ -101,16 +104,18 @@ def _record(before: State, after: State, on: Array, ops: Array, index: Array, ev
     place = jnp.where(on, steps.count, steps.rows.shape[0])
     held = after.current
     doing = columns(before.current.number, index, held.status, held.index)
-    rows = columns(before.records.seq[None], before.now, before.step)
+    targets = setup.domain.targets(before.world, channel.views_of(before))
+
+    def put(kept: Array, new: Array) -> Array:
+        return kept.at[place].set(new, mode="drop")
+
     return after.replace(
         records=records.replace(
-            steps=append(steps, rows, on[None]),
-            step_plans=records.step_plans.at[place].set(doing, mode="drop"),
-            step_ops=records.step_ops.at[place].set(ops, mode="drop"),
-            step_events=jax.tree.map(
-                lambda kept, new: kept.at[place].set(new, mode="drop"), records.step_events, events
-            )
-            if jax.tree.leaves(records.step_events)
-            else records.step_events,
+            steps=append(steps, columns(before.records.seq[None], before.now, before.step), on[None]),
+            step_plans=put(records.step_plans, doing),
+            step_ops=put(records.step_ops, ops),
+            step_targets=put(records.step_targets, targets),
+            step_attempts=jax.tree.map(put, records.step_attempts, attempts),
+            step_score=put(records.step_score, after.totals.score),
         )
     )

@@ -1,6 +1,6 @@
 """Cooperative tasks and the constraints that guard them; one vocabulary for all environments (COOP², sections 4, C)."""
 
-from jaxcoop.cooperation.attempts import Attempts, Totals, add, events, no_totals, violations
+from jaxcoop.cooperation.attempts import Attempts, Totals, add, events, no_attempts, no_totals, violations
 from jaxcoop.cooperation.constraints import Constraint, Counts, deficits, satisfied, scores
 from jaxcoop.cooperation.counting import first_with, tally
 from jaxcoop.cooperation.tasks import TaskTable, no_tasks
@@ -15,6 +15,7 @@ __all__ = [
     "deficits",
     "events",
     "first_with",
+    "no_attempts",
     "no_tasks",
     "no_totals",
     "satisfied",

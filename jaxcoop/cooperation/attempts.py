@@ -49,6 +49,13 @@ def events(
     return task, event, tally(named, task, num_tasks), any_with(named, succeeded, task, num_tasks)
 
 
+def no_attempts(agents: int) -> Attempts:
+    """A step in which nobody tried anything."""
+    zero = jnp.zeros((agents,), jnp.int32)
+    score = jnp.zeros((agents, len(SCORED)), jnp.float32)
+    return Attempts(task=zero - 1, required=zero, attempting=zero, success=zero > 0, score=score, event=zero - 1)
+
+
 def no_totals() -> Totals:
     """No events yet."""
     zero = jnp.zeros((), jnp.int32)

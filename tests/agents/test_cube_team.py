@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from jaxcoop.agents.registry import default_policy, make_policy
-from jaxcoop.agents.scripted.cube import fields, jobs, teams
+from jaxcoop.agents.scripted.cube import jobs, teams
 from jaxcoop.core.rollout import episode_key, initial, streams_of, take_turn
-from jaxcoop.envs.cube import Cube
+from jaxcoop.envs.cube import Cube, fields
 from jaxcoop.envs.cube.presets import PRESETS
 from jaxcoop.envs.cube.rules import Layout
 from jaxcoop.envs.cube.skills import Op

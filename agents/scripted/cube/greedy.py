@@ -12,10 +12,11 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Int
 
-from jaxcoop.agents.scripted.cube import fields, teams, walk
+from jaxcoop.agents.scripted.cube import teams, walk
 from jaxcoop.agents.scripted.cube.jobs import blocks_of, options
 from jaxcoop.agents.scripted.cube.teams import Plan
 from jaxcoop.core.skills import Report
+from jaxcoop.envs.cube import fields
 from jaxcoop.envs.cube.env import Cube
 from jaxcoop.envs.cube.skills import Op
 from jaxcoop.envs.cube.types import Action, State

@@ -10,9 +10,9 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Int
 
-from jaxcoop.agents.scripted.cube import fields
 from jaxcoop.agents.scripted.cube.jobs import Blocks, Rect, meets, per_row
 from jaxcoop.agents.scripted.cube.teams import Plan, Prospects
+from jaxcoop.envs.cube import fields
 from jaxcoop.envs.cube.lookup import batch_last, occupants
 from jaxcoop.envs.cube.types import DELTA_COL, DELTA_ROW
 
