@@ -15,7 +15,7 @@ from typing import Protocol
 import numpy as np
 from jaxtyping import UInt8
 
-from jaxcoop.core.pictures import INK, PAPER, Color, put, typeface
+from jaxcoop.core.pictures import INK, PAPER, Color, put, typeface, write_line
 from jaxcoop.envs.burrito import sprites
 from jaxcoop.envs.burrito.layouts import Kitchen
 from jaxcoop.envs.burrito.types import (
@@ -186,13 +186,7 @@ def _header(
 
     image = Image.new("RGB", (width, HEADER), PAPER)
     pen = ImageDraw.Draw(image)
-    left, font = float(MARGIN), typeface(16)
-    for entry in numbers:
-        length = pen.textlength(entry, font)
-        if left > MARGIN and left + length > width - MARGIN:
-            break
-        pen.text((left, 5), entry, INK, font)
-        left += length + 20
+    write_line(pen, numbers, 5, 16, margin=MARGIN, gap=20)
     top = HEADER - _CARD_HEIGHT - 7
     for place, (_, steps) in enumerate(orders):
         left = MARGIN + place * (_CARD + _CARD_GAP)

@@ -14,7 +14,7 @@ from typing import Protocol
 import numpy as np
 from jaxtyping import UInt8
 
-from jaxcoop.core.pictures import INK, PAPER, Color, agent_color, put, typeface
+from jaxcoop.core.pictures import INK, PAPER, Color, agent_color, header, put, readable, typeface
 from jaxcoop.envs.cube.types import ACTION_OF_FACE, Action, State
 
 HEADER = 52
@@ -90,7 +90,7 @@ def frame(env: Board, state: State, *, cell: int | None = None) -> UInt8[np.ndar
         label = str(agents[0]) if len(agents) == 1 else f"x{len(agents)}"
         disc = _disc(cell, tuple(agent_color(agent) for agent in agents[:_MAX_SHARES]), label, pushes)
         put(picture, disc, HEADER + row * cell, left + col * cell)
-    picture[:HEADER] = _header(picture.shape[1], *_texts(env, state))
+    picture[:HEADER] = header(picture.shape[1], HEADER, *_texts(env, state), margin=MARGIN, gap=22)
     return picture
 
 
@@ -122,23 +122,6 @@ def _texts(env: Board, state: State) -> tuple[tuple[str, ...], tuple[str, ...]]:
         names = ", ".join(map(str, unplaced[:8])) + (" ..." if len(unplaced) > 8 else "")
         second = (f"unplaced agents: {names}", *second)
     return first, second
-
-
-@lru_cache(maxsize=256)
-def _header(width: int, first: tuple[str, ...], second: tuple[str, ...]) -> UInt8[np.ndarray, "height width 3"]:
-    from PIL import Image, ImageDraw
-
-    image = Image.new("RGB", (width, HEADER), PAPER)
-    draw = ImageDraw.Draw(image)
-    for entries, top, size, color in ((first, 6, 17, INK), (second, 29, 13, (96, 96, 96))):
-        left, font = float(MARGIN), typeface(size)
-        for entry in entries:
-            length = draw.textlength(entry, font)
-            if left > MARGIN and left + length > width - MARGIN:
-                break
-            draw.text((left, top), entry, color, font)
-            left += length + 22
-    return np.asarray(image)
 
 
 @lru_cache(maxsize=8)
@@ -181,7 +164,7 @@ def _crate(weight: int, cell: int, label: str) -> UInt8[np.ndarray, "size size 4
         draw.rounded_rectangle(inner, 3 * unit, None, (*_mixed(wood, edge, 0.35), 255), max(1, round(1.2 * unit)))
     image = image.resize((size, size), Image.Resampling.BOX)
     if cell >= LABEL_CELL or size >= LABEL_CRATE:
-        ink = _readable(wood)
+        ink = readable(wood)
         font = typeface(_crate_font(cell, weight, label))
         ImageDraw.Draw(image).text((size / 2, size / 2), label, (*ink, 255), font, anchor="mm")
     return np.asarray(image)
@@ -212,7 +195,7 @@ def _disc(
     image = image.resize((cell, cell), Image.Resampling.BOX)
     if cell >= LABEL_CELL:
         font = typeface(max(8, round(cell * (0.46, 0.4, 0.32, 0.26)[min(len(label), 4) - 1])))
-        ink = _readable(colors[0]) if len(colors) == 1 else PAPER
+        ink = readable(colors[0]) if len(colors) == 1 else PAPER
         stroke = 0 if len(colors) == 1 else 2
         middle = (cell / 2, cell / 2)
         ImageDraw.Draw(image).text(
@@ -233,8 +216,3 @@ def _wedge(action: Action, size: int) -> list[tuple[float, float]]:
 def _mixed(color: Color, other: Color, share: float) -> Color:
     red, green, blue = (round(a + (b - a) * share) for a, b in zip(color, other))
     return red, green, blue
-
-
-def _readable(color: Color) -> Color:
-    """Ink or white, whichever stands out."""
-    return INK if 0.299 * color[0] + 0.587 * color[1] + 0.114 * color[2] > 135 else PAPER

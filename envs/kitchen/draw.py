@@ -10,7 +10,7 @@ from functools import lru_cache
 import numpy as np
 from jaxtyping import UInt8
 
-from jaxcoop.core.pictures import INK, PAPER, Color, agent_color, typeface
+from jaxcoop.core.pictures import INK, PAPER, Color, agent_color, readable, typeface
 from jaxcoop.envs.kitchen.grid import DELTA_X, DELTA_Y
 
 SMOOTH = 4
@@ -114,11 +114,6 @@ def floor(brush: Brush) -> None:
 def counter(brush: Brush) -> None:
     """A place that holds one thing, and what stations stand on."""
     brush.box(0, 0, 1, 1, COUNTER, COUNTER_EDGE, width=0.035)
-
-
-def readable(color: Color) -> Color:
-    """Ink or white, whichever stands out on the colour."""
-    return INK if 0.299 * color[0] + 0.587 * color[1] + 0.114 * color[2] > 135 else PAPER
 
 
 @lru_cache(maxsize=1024)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 from jaxtyping import UInt8
 
-from jaxcoop.core.pictures import INK, PAPER, Color, agent_color, put, typeface
+from jaxcoop.core.pictures import INK, PAPER, Color, agent_color, header, put, typeface
 from jaxcoop.envs.kitchen.grid import DELTA_X, DELTA_Y
 from jaxcoop.envs.overcooked.interact import SUPPLIES
 from jaxcoop.envs.overcooked.layouts import Kitchen
@@ -79,7 +79,7 @@ def frame(env: Board, state: State, *, cell: int | None = None) -> UInt8[np.ndar
         put(picture, piece, HEADER + number // grid.width * cell, left + number % grid.width * cell)
     first = (f"step {int(state.t)} / {env.horizon}", f"score {float(state.score):g}")
     done = (f"soups {int(state.counts.deliveries)}", f"shaped {float(state.shaped):g}")
-    picture[:HEADER] = _header(width, first + done, _orders(env.kitchen))
+    picture[:HEADER] = header(width, HEADER, first + done, _orders(env.kitchen), margin=MARGIN, gap=18)
     return picture
 
 
@@ -91,23 +91,6 @@ def _orders(kitchen: Kitchen) -> tuple[str, ...]:
         f"{'o' * int(ONIONS_IN[soup])}{'t' * int(TOMATOES_IN[soup])} +{kitchen.values[soup]:g}"
         for soup in kitchen.orders
     )
-
-
-@lru_cache(maxsize=256)
-def _header(width: int, first: tuple[str, ...], second: tuple[str, ...]) -> UInt8[np.ndarray, "height width 3"]:
-    from PIL import Image, ImageDraw
-
-    image = Image.new("RGB", (width, HEADER), PAPER)
-    draw = ImageDraw.Draw(image)
-    for entries, top, size, color in ((first, 6, 17, INK), (second, 29, 13, (96, 96, 96))):
-        left, font = float(MARGIN), typeface(size)
-        for entry in entries:
-            length = draw.textlength(entry, font)
-            if left > MARGIN and left + length > width - MARGIN:
-                break
-            draw.text((left, top), entry, color, font)
-            left += length + 18
-    return np.asarray(image)
 
 
 @lru_cache(maxsize=4096)

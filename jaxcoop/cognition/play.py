@@ -62,10 +62,9 @@ def _play(setup: Setup, maker: PlanMaker, root: Array, episodes: Int[Array, " B"
         return jax.vmap(partial(world.make_step, setup))(states, on), memory
 
     def one_round(carry: tuple[State, Any]) -> tuple[State, Any]:
-        states, memory = carry
+        states, memory = settle(carry[0]), carry[1]
         asks = jax.vmap(schedule.needs)(states)
-        states, memory = jax.lax.cond(asks.any(), answer, step, states, memory, asks)
-        return settle(states), memory
+        return jax.lax.cond(asks.any(), answer, step, states, memory, asks)
 
-    states, _ = jax.lax.while_loop(lambda c: ~c[0].over.all(), one_round, (settle(states), memory))
+    states, _ = jax.lax.while_loop(lambda c: ~c[0].over.all(), one_round, (states, memory))
     return jax.vmap(plans.close_all)(states, states.over)

@@ -12,6 +12,7 @@ import numpy as np
 from jaxtyping import UInt8
 
 if TYPE_CHECKING:
+    from PIL.ImageDraw import ImageDraw
     from PIL.ImageFont import FreeTypeFont, ImageFont
 
 Color = tuple[int, int, int]
@@ -47,6 +48,38 @@ def typeface(size: int) -> "FreeTypeFont | ImageFont":
     from PIL import ImageFont
 
     return ImageFont.load_default(size=size)
+
+
+def readable(color: Color) -> Color:
+    """Ink or white, whichever stands out on the colour."""
+    return INK if 0.299 * color[0] + 0.587 * color[1] + 0.114 * color[2] > 135 else PAPER
+
+
+def write_line(
+    pen: "ImageDraw", entries: tuple[str, ...], top: int, size: int, *, margin: int, gap: int, color: Color = INK
+) -> None:
+    """Entries beside each other, the first one `margin` from the edge; those that find no room are left out."""
+    left, font = float(margin), typeface(size)
+    for entry in entries:
+        length = pen.textlength(entry, font)
+        if left > margin and left + length > pen.im.size[0] - margin:
+            break
+        pen.text((left, top), entry, color, font)
+        left += length + gap
+
+
+@lru_cache(maxsize=256)
+def header(
+    width: int, height: int, first: tuple[str, ...], second: tuple[str, ...], *, margin: int, gap: int
+) -> UInt8[np.ndarray, "height width 3"]:
+    """A strip with two lines of numbers, the second one smaller and paler."""
+    from PIL import Image, ImageDraw
+
+    image = Image.new("RGB", (width, height), PAPER)
+    pen = ImageDraw.Draw(image)
+    write_line(pen, first, 6, 17, margin=margin, gap=gap)
+    write_line(pen, second, 29, 13, margin=margin, gap=gap, color=(96, 96, 96))
+    return np.asarray(image)
 
 
 def put(picture: UInt8[np.ndarray, "..."], piece: UInt8[np.ndarray, "..."], top: int, left: int) -> None:
