@@ -1,0 +1,160 @@
+"""From the buffers that an episode ends with on the device to its typed records on the host.
+
+Axes: A agents, T primitive steps, C = 3 scored constraints.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from jaxcoop.cognition import channel, records
+from jaxcoop.cognition.logs.episode import (
+    Calls,
+    Check,
+    EpisodeLog,
+    Failures,
+    Flags,
+    Floats,
+    Ints,
+    Messages,
+    Plans,
+    Process,
+    Repairs,
+    Timeline,
+    none_of,
+)
+from jaxcoop.cognition.state import State
+from jaxcoop.cooperation import Attempts
+
+_CHECKS = {channel.PASSED: Check.PASSED, channel.COOLING: Check.COOLING, channel.STARTED: Check.REPAIRED}
+
+
+@dataclass(frozen=True)
+class Played:
+    """What the environment knows of each recorded step."""
+
+    attempts: Attempts  # leading axis T
+    target: Ints  # [T, A] slot of the task that the agent's plan aims at, -1: none
+    target_kind: Ints  # [T, A] the environment's code of its type, -1: none
+    score: Floats  # [T] of the team, after the step
+
+
+def collect(state: State, played: Played, failures: Failures | None = None) -> EpisodeLog:
+    """The log of a finished episode; `state` is of one episode and on the host (`jax.device_get`).
+
+    Raises ValueError if one of its buffers was too small for the episode.
+    """
+    kept, agents = state.records, len(state.minds.stage)
+    shape = {"agents": agents, "ops": kept.plan_ops.shape[1], "width": kept.plan_ops.shape[2]}
+    return EpisodeLog(
+        agents=agents,
+        end_ms=int(state.now),
+        timed_out=bool(state.noticed),
+        committed=np.asarray(state.totals.committed, np.int32),
+        timeline=Timeline(**_named(kept.timeline, "timeline", records.TIMELINE, Timeline)),
+        messages=_messages(state, agents),
+        plans=_plans(kept),
+        calls=_calls(kept),
+        repairs=_repairs(kept, agents),
+        failures=none_of("failures", **shape) if failures is None else failures,
+        process=_process(kept, played),
+        changes=none_of("changes", **shape),
+        holdings=none_of("holdings", **shape),
+    )
+
+
+def _rows(buffer: Any, name: str) -> Ints:
+    """The rows of a buffer, all of them."""
+    count, capacity = int(buffer.count), len(buffer.rows)
+    if count > capacity:
+        raise ValueError(f"the episode has {count} rows of {name}, kept were {capacity}; give `Capacity.{name}` more")
+    return np.asarray(buffer.rows[:count], np.int32)
+
+
+def _columns(buffer: Any, name: str, columns: tuple[str, ...]) -> dict[str, Ints]:
+    rows = _rows(buffer, name)
+    return {column: rows[:, k] for k, column in enumerate(columns)}
+
+
+def _named(buffer: Any, name: str, columns: tuple[str, ...], record: type) -> dict[str, Ints]:
+    """The columns that a record has fields for."""
+    return {key: value for key, value in _columns(buffer, name, columns).items() if key in record.__annotations__}
+
+
+def _members(words: ArrayLike, agents: int) -> Flags:
+    """Sets of agents, one in each row, as flags."""
+    sets = np.asarray(words, np.uint32)
+    lanes = (sets[..., None] >> np.arange(32, dtype=np.uint32)) & np.uint32(1)
+    return lanes.reshape(len(sets), -1)[:, :agents].astype(np.bool_)
+
+
+def _messages(state: State, agents: int) -> Messages:
+    columns = _columns(state.mail.log, "messages", records.MESSAGES)
+    columns["mail"] = columns.pop("type")
+    return Messages(**columns, recipients=_members(state.mail.recipients[: len(columns["seq"])], agents))
+
+
+def _plans(kept: Any) -> Plans:
+    columns = _columns(kept.plans, "plans", records.PLANS)
+    spec = np.stack([columns.pop(f"spec_{k}") for k in range(3)], axis=1)
+    done, length, count = columns.pop("ops_done"), columns.pop("ops"), len(spec)
+    return Plans(
+        **columns,
+        done=done,
+        length=length,
+        spec=spec,
+        ops=np.asarray(kept.plan_ops[:count], np.int32),
+        op_steps=np.asarray(kept.op_steps[:count], np.int32),
+    )
+
+
+def _calls(kept: Any) -> Calls:
+    columns = _columns(kept.calls, "calls", records.CALLS)
+    columns["turn"] = columns.pop("number")
+    return Calls(**columns)
+
+
+def _repairs(kept: Any, agents: int) -> Repairs:
+    """One row for each check, from the notes that it left."""
+    notes = _columns(kept.notes, "notes", records.NOTES)
+    noted = _members(kept.noted[: len(notes["seq"])], agents)
+    chosen, is_new, predicted = [], [], False
+    for row in np.argsort(notes["seq"], kind="stable").tolist():
+        kind = int(notes["kind"][row])
+        if kind == channel.PREDICTED:
+            predicted = True
+        elif kind in _CHECKS:
+            chosen.append(row)
+            is_new.append(predicted)
+            predicted = False
+    check = np.array([_CHECKS[int(notes["kind"][row])] for row in chosen], np.int32)
+    return Repairs(
+        **{name: notes[name][chosen] for name in ("seq", "time_ms", "env_step")},
+        check=check,
+        is_new=np.array(is_new, np.bool_),
+        members=noted[chosen] & (check == Check.REPAIRED)[:, None],
+    )
+
+
+def _process(kept: Any, played: Played) -> Process:
+    steps = len(_rows(kept.steps, "steps"))
+    plan, index, status, index_after = np.moveaxis(np.asarray(kept.step_plans[:steps], np.int32), -1, 0)
+    found = played.attempts
+    return Process(
+        plan=plan,
+        index=index,
+        index_after=index_after,
+        status=status,
+        op=np.asarray(kept.step_ops[:steps], np.int32),
+        target=np.asarray(played.target[:steps], np.int32),
+        target_kind=np.asarray(played.target_kind[:steps], np.int32),
+        task=np.asarray(found.task[:steps], np.int32),
+        required=np.asarray(found.required[:steps], np.int32),
+        attempting=np.asarray(found.attempting[:steps], np.int32),
+        success=np.asarray(found.success[:steps], np.bool_),
+        scores=np.asarray(found.score[:steps], np.float32),
+        event=np.asarray(found.event[:steps], np.int32),
+        score=np.asarray(played.score[:steps], np.float32),
+    )
