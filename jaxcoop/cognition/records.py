@@ -39,7 +39,7 @@ NOTES = ("seq", "time_ms", "env_step", "kind", "agent")
 """Repairs, checks and time-outs; `Records.noted` names the agents concerned."""
 
 MESSAGES = ("seq", "time_ms", "env_step", "sender", "type", "call", "plan")
-"""`call`: number of the sender's text call with the content, -1: fixed text; `plan`: number of the sender's plan."""
+"""`call`: number of the sender's last call, -1: none yet; `plan`: number of the plan that it made, or else follows."""
 
 
 @dataclasses.dataclass(frozen=True)

@@ -70,7 +70,7 @@ def deliver(
     to = to & on
     is_sender = jnp.arange(agents, dtype=jnp.int32) == sender
     call = jnp.where(is_sender, state.minds.calls - 1, 0).sum() - (sender >= agents)
-    number = jnp.where(is_sender, state.current.number, 0).sum()
+    number = jnp.where(is_sender, state.current.number + state.minds.has_plan, 0).sum()
     parts = (state.records.seq, state.now, state.step, sender, mail, call, number)
     row = jnp.stack([jnp.asarray(x, jnp.int32) for x in parts])
     index = state.mail.log.count

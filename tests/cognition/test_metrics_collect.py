@@ -9,9 +9,12 @@ from coop2_logs import CUBE, made
 
 from jaxcoop.cognition import channel, records
 from jaxcoop.cognition.logs import RECORDS, Check
-from jaxcoop.cognition.logs.collect import Played, collect
+from jaxcoop.cognition.logs.collect import collect
+from jaxcoop.cognition.repair.controller import no_evaluation
+from jaxcoop.cognition.repair.types import Evaluation
 from jaxcoop.core import bits
 
+FIELDS = dataclasses.fields(Evaluation)
 ROOM = 3  # rows that stay empty in every buffer
 
 
@@ -53,6 +56,13 @@ def as_state(log, notes, noted):
         steps=buffer([np.arange(log.env_steps)] * 3),
         step_plans=padded(doing),
         step_ops=padded(process.op),
+        step_targets=padded(np.stack([process.target, process.target_kind], -1)),
+        step_attempts=SimpleNamespace(
+            **{name: padded(getattr(process, name)) for name in ("task", "required", "attempting", "success", "event")},
+            score=padded(process.scores),
+        ),
+        step_score=padded(process.score),
+        evaluations=evaluations(log),
     )
     return SimpleNamespace(
         records=kept,
@@ -64,13 +74,19 @@ def as_state(log, notes, noted):
     )
 
 
-def played(log):
-    process = log.process
-    attempts = SimpleNamespace(
-        task=process.task, required=process.required, attempting=process.attempting, success=process.success,
-        score=process.scores, event=process.event,
-    )  # fmt: skip
-    return Played(attempts, process.target, process.target_kind, process.score)
+def evaluations(log):
+    """What checks were made by, as rows that give the failures of the log: one planned op for each of them."""
+    failures, most = log.failures, max(np.bincount(log.failures.repair, minlength=1))
+    made_of = no_evaluation(int(most))
+    rows = {f.name: np.stack([np.asarray(getattr(made_of, f.name))] * (len(NOTES) + ROOM)) for f in FIELDS}
+    for check, note in enumerate((1, 4, 7)):  # the last note of each check
+        for place, row in enumerate(np.flatnonzero(failures.repair == check)):
+            rows["task"][note, place], rows["kind"][note, place] = failures.task[row], failures.kind[row]
+            rows["first"][note, place] = True
+            constraint = failures.constraint[row]
+            rows["checked"][note, place, constraint] = rows["failed"][note, place, constraint] = True
+            rows["score"][note, place, constraint] = failures.score[row]
+    return Evaluation(**rows)
 
 
 NOTES = [
@@ -91,7 +107,7 @@ def test_records_come_back_as_they_were():
     noted = np.zeros((len(NOTES), 35), bool)
     noted[4, [0, 33]] = True
     noted[7, 1] = True  # not about a channel
-    found = collect(as_state(log, NOTES, noted), played(log), failures=log.failures)
+    found = collect(as_state(log, NOTES, noted))
     assert found.repairs.check.tolist() == [Check.PASSED, Check.REPAIRED, Check.COOLING]
     assert found.repairs.is_new.tolist() == [True, True, False]
     assert found.repairs.seq.tolist() == [6, 9, 15] and found.repairs.env_step.tolist() == [1, 2, 2]
@@ -110,4 +126,4 @@ def test_a_buffer_that_was_too_small_is_named(name):
     full = state.mail.log if name == "messages" else getattr(state.records, name)
     full.count = len(full.rows) + 1
     with pytest.raises(ValueError, match=f"rows of {name}, kept were .*Capacity.{name}"):
-        collect(state, played(log))
+        collect(state)

@@ -3,7 +3,6 @@
 Axes: A agents, T primitive steps, C = 3 scored constraints.
 """
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -16,7 +15,6 @@ from jaxcoop.cognition.logs.episode import (
     EpisodeLog,
     Failures,
     Flags,
-    Floats,
     Ints,
     Messages,
     Plans,
@@ -25,28 +23,19 @@ from jaxcoop.cognition.logs.episode import (
     Timeline,
     none_of,
 )
+from jaxcoop.cognition.repair.types import Evaluation
 from jaxcoop.cognition.state import State
-from jaxcoop.cooperation import Attempts
 
 _CHECKS = {channel.PASSED: Check.PASSED, channel.COOLING: Check.COOLING, channel.STARTED: Check.REPAIRED}
 
 
-@dataclass(frozen=True)
-class Played:
-    """What the environment knows of each recorded step."""
-
-    attempts: Attempts  # leading axis T
-    target: Ints  # [T, A] slot of the task that the agent's plan aims at, -1: none
-    target_kind: Ints  # [T, A] the environment's code of its type, -1: none
-    score: Floats  # [T] of the team, after the step
-
-
-def collect(state: State, played: Played, failures: Failures | None = None) -> EpisodeLog:
+def collect(state: State) -> EpisodeLog:
     """The log of a finished episode; `state` is of one episode and on the host (`jax.device_get`).
 
     Raises ValueError if one of its buffers was too small for the episode.
     """
     kept, agents = state.records, len(state.minds.stage)
+    repairs, failures = _repairs(kept, agents)
     shape = {"agents": agents, "ops": kept.plan_ops.shape[1], "width": kept.plan_ops.shape[2]}
     return EpisodeLog(
         agents=agents,
@@ -57,9 +46,9 @@ def collect(state: State, played: Played, failures: Failures | None = None) -> E
         messages=_messages(state, agents),
         plans=_plans(kept),
         calls=_calls(kept),
-        repairs=_repairs(kept, agents),
-        failures=none_of("failures", **shape) if failures is None else failures,
-        process=_process(kept, played),
+        repairs=repairs,
+        failures=failures,
+        process=_process(kept),
         changes=none_of("changes", **shape),
         holdings=none_of("holdings", **shape),
     )
@@ -116,8 +105,8 @@ def _calls(kept: Any) -> Calls:
     return Calls(**columns)
 
 
-def _repairs(kept: Any, agents: int) -> Repairs:
-    """One row for each check, from the notes that it left."""
+def _repairs(kept: Any, agents: int) -> tuple[Repairs, Failures]:
+    """One row for each check, from the notes that it left, and the failures that it predicts."""
     notes = _columns(kept.notes, "notes", records.NOTES)
     noted = _members(kept.noted[: len(notes["seq"])], agents)
     chosen, is_new, predicted = [], [], False
@@ -130,31 +119,47 @@ def _repairs(kept: Any, agents: int) -> Repairs:
             is_new.append(predicted)
             predicted = False
     check = np.array([_CHECKS[int(notes["kind"][row])] for row in chosen], np.int32)
-    return Repairs(
+    repairs = Repairs(
         **{name: notes[name][chosen] for name in ("seq", "time_ms", "env_step")},
         check=check,
         is_new=np.array(is_new, np.bool_),
         members=noted[chosen] & (check == Check.REPAIRED)[:, None],
     )
+    return repairs, _failures(kept.evaluations, chosen)
 
 
-def _process(kept: Any, played: Played) -> Process:
+def _failures(evaluations: Evaluation, chosen: list[int]) -> Failures:
+    """The failing results of the chosen evaluations, in the order of their tasks' first ops."""
+    names = ("first", "checked", "failed", "task", "kind", "score")
+    first, checked, failed, task, kind, score = (np.asarray(getattr(evaluations, name))[chosen] for name in names)
+    repair, row, constraint = np.nonzero(first[..., None] & checked & failed)
+    return Failures(
+        repair=repair.astype(np.int32),
+        task=task[repair, row].astype(np.int32),
+        kind=kind[repair, row].astype(np.int32),
+        constraint=constraint.astype(np.int32),
+        score=score[repair, row, constraint].astype(np.float32),
+    )
+
+
+def _process(kept: Any) -> Process:
     steps = len(_rows(kept.steps, "steps"))
     plan, index, status, index_after = np.moveaxis(np.asarray(kept.step_plans[:steps], np.int32), -1, 0)
-    found = played.attempts
+    target, target_kind = np.moveaxis(np.asarray(kept.step_targets[:steps], np.int32), -1, 0)
+    found = kept.step_attempts
     return Process(
         plan=plan,
         index=index,
         index_after=index_after,
         status=status,
         op=np.asarray(kept.step_ops[:steps], np.int32),
-        target=np.asarray(played.target[:steps], np.int32),
-        target_kind=np.asarray(played.target_kind[:steps], np.int32),
+        target=target,
+        target_kind=target_kind,
         task=np.asarray(found.task[:steps], np.int32),
         required=np.asarray(found.required[:steps], np.int32),
         attempting=np.asarray(found.attempting[:steps], np.int32),
         success=np.asarray(found.success[:steps], np.bool_),
         scores=np.asarray(found.score[:steps], np.float32),
         event=np.asarray(found.event[:steps], np.int32),
-        score=np.asarray(played.score[:steps], np.float32),
+        score=np.asarray(kept.step_score[:steps], np.float32),
     )
