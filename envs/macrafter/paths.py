@@ -142,9 +142,9 @@ def _search(
     asks: Bool[Array, ""],
 ) -> tuple[Int[Array, ""], Int[Array, ""]]:
     """Move and length of one query; the start is not within the radius."""
-    disk = _disk(free.shape[0], width, target, radius)
+    disk = disk(free.shape[0], width, target, radius)
     open_cells = jnp.where(radius == 0, free | disk, free)
-    begin = _disk(free.shape[0], width, start, jnp.zeros((), jnp.int32))
+    begin = disk(free.shape[0], width, start, jnp.zeros((), jnp.int32))
     odd, reached, length, found = _wave(open_cells, width, begin, disk & open_cells, asks)
     goal, has_goal = _first_cell(found, width)
     layer = _walk_back(odd, reached, width, goal, jnp.where(has_goal, length, 0))
@@ -162,20 +162,20 @@ def _wave(
     Returns bit 1 of every reached cell's distance, the reached cells, the distance of the last wave and the goals it
     touched.  On a grid neighbours differ by one in distance, so bit 1 tells a cell's predecessors from its successors.
     """
-    margin = _margin(open_cells.shape[0], width)
+    margin = margin_of(open_cells.shape[0], width)
 
     def wave(carry: tuple[Array, ...]) -> tuple[Array, ...]:
         odd, padded, length, _ = carry
         reached = _inner(padded, margin)
-        right, left, down, up = _shifts(padded, margin)
+        right, left, down, up = shifts(padded, margin)
         new = (right | left | down | up) & open_cells & ~reached
         length = length + 1
         # one reduction instead of two: bit 0 something is new, bit 1 a goal is
         news = jnp.where(new != 0, jnp.uint32(1), jnp.uint32(0)) | jnp.where(new & goals != 0, 2, 0).astype(jnp.uint32)
         odd = jnp.where((length & 2) > 0, odd | new, odd)
-        return odd, _pad(reached | new, margin), length, jax.lax.reduce_or(news, axes=(0,))
+        return odd, padded_by(reached | new, margin), length, jax.lax.reduce_or(news, axes=(0,))
 
-    start = (jnp.zeros_like(begin), _pad(begin, margin), jnp.zeros((), jnp.int32), asks.astype(jnp.uint32))
+    start = (jnp.zeros_like(begin), padded_by(begin, margin), jnp.zeros((), jnp.int32), asks.astype(jnp.uint32))
     odd, padded, length, news = jax.lax.while_loop(lambda carry: carry[3] == 1, wave, start)
     reached = _inner(padded, margin)
     # the goals were touched by the last wave, so all that are reached are equally far
@@ -185,7 +185,7 @@ def _wave(
 def _walk_back(odd: Array, reached: Array, width: int, goal: Int[Array, " 2"], length: Int[Array, ""]) -> Array:
     """The cells next to the start with which a path can begin that the search may choose; padded."""
     size = reached.shape[0]
-    margin = _margin(size, width)
+    margin = margin_of(size, width)
     x, first = _places(size, width)
     ones = jnp.uint32(0xFFFFFFFF)
     # where a predecessor that is nearer to the goal lies, if it lies to the right of its cell, and so on
@@ -197,22 +197,22 @@ def _walk_back(odd: Array, reached: Array, width: int, goal: Int[Array, " 2"], l
     def back(carry: tuple[Array, Array]) -> tuple[Array, Array]:
         padded, distance = carry
         before = jnp.where(((distance - 1) & 2) > 0, odd_cells, even_cells)
-        right, left, down, up = _shifts(padded, margin)
+        right, left, down, up = shifts(padded, margin)
         nearer = ((right & to_right) | (left & to_left) | (down & to_down) | (up & to_up)) & before
         any_nearer = jax.lax.reduce_or(nearer, axes=(0,)) != 0
         layer = jnp.where(any_nearer, nearer, (right | left | down | up) & before)
-        return _pad(layer, margin), distance - 1
+        return padded_by(layer, margin), distance - 1
 
-    last = _pad(_disk(size, width, goal, jnp.zeros((), jnp.int32)), margin)
+    last = padded_by(disk(size, width, goal, jnp.zeros((), jnp.int32)), margin)
     return jax.lax.while_loop(lambda carry: carry[1] > 1, back, (last, length))[0]
 
 
-def _margin(size: int, width: int) -> int:
+def margin_of(size: int, width: int) -> int:
     """Words of zeros around a map so that every neighbour's word can be read."""
     return width + 1 if size > width + 1 else 1
 
 
-def _pad(words: UInt32[Array, " N"], margin: int) -> UInt32[Array, " P"]:
+def padded_by(words: UInt32[Array, " N"], margin: int) -> UInt32[Array, " P"]:
     nothing = jnp.zeros(margin, jnp.uint32)
     return jnp.concatenate([nothing, words, nothing])  # measured: a third faster than `pad`
 
@@ -221,7 +221,7 @@ def _inner(padded: UInt32[Array, " P"], margin: int) -> UInt32[Array, " N"]:
     return padded[margin : padded.shape[0] - margin]
 
 
-def _shifts(padded: UInt32[Array, " P"], margin: int) -> tuple[Array, Array, Array, Array]:
+def shifts(padded: UInt32[Array, " P"], margin: int) -> tuple[Array, Array, Array, Array]:
     """The cells right of, left of, below and above those of the map."""
     size = padded.shape[0] - 2 * margin
     words = _inner(padded, margin)
@@ -245,7 +245,7 @@ def _below(first: np.ndarray, y: Int[Array, "..."]) -> UInt32[Array, " N"]:
     return ~(jnp.uint32(0xFFFFFFFF) << half.astype(jnp.uint32) << (count - half).astype(jnp.uint32))
 
 
-def _disk(size: int, width: int, centre: Int[Array, " 2"], radius: Int[Array, ""]) -> UInt32[Array, " N"]:
+def disk(size: int, width: int, centre: Int[Array, " 2"], radius: Int[Array, ""]) -> UInt32[Array, " N"]:
     """All cells within Manhattan distance `radius`, in the rows of the words even where the map has none."""
     x, first = _places(size, width)
     reach = radius - jnp.abs(x - centre[0])
