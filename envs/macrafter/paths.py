@@ -142,10 +142,10 @@ def _search(
     asks: Bool[Array, ""],
 ) -> tuple[Int[Array, ""], Int[Array, ""]]:
     """Move and length of one query; the start is not within the radius."""
-    disk = disk(free.shape[0], width, target, radius)
-    open_cells = jnp.where(radius == 0, free | disk, free)
+    around = disk(free.shape[0], width, target, radius)
+    open_cells = jnp.where(radius == 0, free | around, free)
     begin = disk(free.shape[0], width, start, jnp.zeros((), jnp.int32))
-    odd, reached, length, found = _wave(open_cells, width, begin, disk & open_cells, asks)
+    odd, reached, length, found = _wave(open_cells, width, begin, around & open_cells, asks)
     goal, has_goal = _first_cell(found, width)
     layer = _walk_back(odd, reached, width, goal, jnp.where(has_goal, length, 0))
     move = jnp.full((), NO_PATH, jnp.int32)
@@ -213,6 +213,7 @@ def margin_of(size: int, width: int) -> int:
 
 
 def padded_by(words: UInt32[Array, " N"], margin: int) -> UInt32[Array, " P"]:
+    """The words with `margin` zeros before and behind."""
     nothing = jnp.zeros(margin, jnp.uint32)
     return jnp.concatenate([nothing, words, nothing])  # measured: a third faster than `pad`
 

@@ -9,9 +9,9 @@ import pytest
 
 from jaxcoop.cognition.repair.config import PRESETS
 from jaxcoop.cognition.types import Plan, PlanViews
+from jaxcoop.core import rarely as rarely_module
 from jaxcoop.core.rarely import rarely
 from jaxcoop.envs.macrafter import guidance_text, repair
-from jaxcoop.envs.macrafter import rarely as rarely_module
 from jaxcoop.envs.macrafter.config import Requirement
 from jaxcoop.envs.macrafter.env import MACrafter
 from jaxcoop.envs.macrafter.fields import steps_to_cells
