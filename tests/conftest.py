@@ -8,7 +8,7 @@ import pytest
 
 @pytest.fixture(scope="module", autouse=True)
 def _programs_are_dropped() -> None:
-    """Drops a module's compiled programs after it: thousands of them in one process run into the limit of memory maps."""
+    """Drops a module's compiled programs: thousands of them in one process run into the limit of memory maps."""
     yield
     jax.clear_caches()
     gc.collect()

@@ -1,7 +1,6 @@
 """Recorded runs of agents that think: every event, plan, message, call and memory, under the canonical schedule."""
 
 import dataclasses
-import json
 
 import coop2_scenarios
 import jax
@@ -16,7 +15,7 @@ from jaxcoop.cognition.config import Setup
 from jaxcoop.cognition.domain import CUBE, MACRAFTER
 from jaxcoop.cognition.programs import INTERRUPTS
 from jaxcoop.cognition.structures import INDIVIDUAL, structure_of
-from jaxcoop.cognition.types import STAGES, Call, Mail, Stage, is_ready
+from jaxcoop.cognition.types import STAGES, Mail, Stage, is_ready
 
 LARGE = 6
 """Teams from this size on run with `make test-all`: each size and structure is a program of its own."""
@@ -119,8 +118,8 @@ def test_coop2_messages_reach_and_interrupt_whom_they_should(case):
     to = np.isin([f"agent_{i}" for i in range(agents)], names)
     metadata = given["metadata"]
     kind = metadata.get("type", metadata.get("message_type", ""))
-    mail = {"coop2_repair_request": Mail.REPAIR_REQUEST}.get(kind, None)
-    mail = mail if mail is not None else Mail[kind.upper()] if kind.upper() in Mail.__members__ else Mail.OTHER
+    named = {mail.name.lower(): mail for mail in Mail} | {"coop2_repair_request": Mail.REPAIR_REQUEST}
+    mail = named.get(kind, Mail.OTHER)
     flags = INTERRUPTS if metadata.get("interrupts_execution") else 0
     words = (jnp.int32(sender), jnp.asarray(to), jnp.int32(int(mail)), jnp.int32(flags))
     state, turned = stages.deliver(setup, state, jnp.bool_(True), *words)
@@ -137,5 +136,4 @@ def test_coop2_structures_of_teams_that_are_too_small_are_refused():
     domain = coop2_scenarios.Timed(coop2_scenarios.Waiting(1), CUBE)
     with pytest.raises(ValueError, match="agents 1: structure 'centralized' needs 2 or more"):
         Setup(domain, structure_of("cube", "centralized"))
-    assert json.dumps(Setup(domain, structure_of("cube", "broadcast_chain")).agents) == "1"
-    assert len(Call) == 4
+    assert Setup(domain, structure_of("cube", "broadcast_chain")).agents == 1
