@@ -40,6 +40,9 @@ def short(path):
 
 every_page = pytest.mark.parametrize("page", PAGES, ids=short)
 
+LONG = ("docs/envs/burrito.md", "docs/envs/cube.md", "docs/envs/macrafter.md")
+"""Pages whose code compiles whole episodes."""
+
 
 class StoppedError(BaseException):
     """Raised in place of what a command would do."""
@@ -116,12 +119,14 @@ def cited_text(path):
 
 
 def pages_of(path):
-    """Pages of environments whose sections the numbers in a module's comments mean."""
+    """Pages whose sections the numbers in a module's comments mean."""
+    others = [page for page in ("coop2", "coop2_repair") if f"docs/{page}.md" in path.read_text()]
     named = {name for name in jaxcoop.list_envs() if f"docs/envs/{name}.md" in path.read_text()}
     named |= {name for name in jaxcoop.list_envs() if path.parent.name == name or path.name.startswith(f"test_{name}_")}
-    if not named and path.parent.name in ("report", "golden"):
+    if not named and not others and path.parent.name in ("report", "golden"):
         named = {"dining"}
-    return [ROOT / "docs" / "envs" / f"{name}.md" for name in sorted(named)]
+    pages = [f"envs/{name}" for name in sorted(named)] + others
+    return [ROOT / "docs" / f"{page}.md" for page in pages]
 
 
 def citing():
@@ -147,7 +152,10 @@ def cited_sections(text):
     return {number for group in groups for number in re.findall(SECTION, re.sub(r"-\d", "", group))}
 
 
-@every_page
+@pytest.mark.parametrize(
+    "page",
+    [pytest.param(page, id=short(page), marks=[pytest.mark.slow] * (short(page) in LONG)) for page in PAGES],
+)
 def test_the_code_of_a_page_runs(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(registry, "_REGISTERED", dict(registry._REGISTERED))

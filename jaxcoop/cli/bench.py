@@ -15,7 +15,7 @@ from jaxcoop.core.registry import get_spec, make, unknown
 from jaxcoop.report.tables import table
 from jaxcoop.runs.files import atomic_write, reason
 
-KINDS = ("throughput", "callback")
+KINDS = ("throughput", "minds", "callback")
 TEAMS = (5, 50, 500, 5000, 50_000)
 """Team sizes that are measured unless others are asked for, as far as the environment allows them."""
 
@@ -41,6 +41,22 @@ class ThroughputOptions:
 
 
 @dataclasses.dataclass(frozen=True)
+class MindsOptions:
+    """Whole episodes of agents that think, with scripted planners, by communication structure and team size."""
+
+    env: str = "macrafter"  # cube or macrafter
+    preset: str | None = None  # of the environment
+    structures: tuple[str, ...] = ("individual", "centralized", "broadcast_chain")
+    teams: tuple[int, ...] = (6, 10, 100, 256)  # team sizes
+    agents_in_play: int = 3072  # team size times episodes at a time
+    steps: int | None = None  # length of episodes; default: the preset's
+    repair: bool = False  # plans are checked before each step, with the environment's default tolerances
+    mistakes: str = "perfect"  # of the planners: perfect, strong, middling or weak
+    repeats: int = 2  # runs of each program; the fastest is shown
+    json: Path | None = None  # write everything measured to this file
+
+
+@dataclasses.dataclass(frozen=True)
 class CallbackOptions:
     """Cost of asking the host: front ends with an instant planner, and clients against a server on loopback."""
 
@@ -54,7 +70,7 @@ class CallbackOptions:
 def main(arguments: list[str]) -> None:
     """Measure and print; `--json FILE` keeps every number."""
     if not arguments or arguments[0] in ("-h", "--help"):
-        print("usage: jaxcoop bench {throughput,callback} [OPTIONS]\n\njaxcoop bench throughput --help explains one.")
+        print(f"usage: jaxcoop bench {{{','.join(KINDS)}}} [OPTIONS]\n\njaxcoop bench {KINDS[0]} --help explains one.")
         if not arguments:
             raise UsageError(f"no measurement named; allowed: {', '.join(KINDS)}")
         return
@@ -63,6 +79,8 @@ def main(arguments: list[str]) -> None:
         raise unknown("measurement", kind, KINDS)
     if kind == "throughput":
         _throughput(parse(ThroughputOptions, rest, prog="jaxcoop bench throughput"))
+    elif kind == "minds":
+        _minds(parse(MindsOptions, rest, prog="jaxcoop bench minds"))
     else:
         _callback(parse(CallbackOptions, rest, prog="jaxcoop bench callback"))
 
@@ -127,6 +145,24 @@ def _allowed(env: Env) -> list[int]:
     return allowed
 
 
+def _minds(options: MindsOptions) -> None:
+    from jaxcoop.benchmarks.minds import minds
+
+    _check(teams=options.teams, agents_in_play=options.agents_in_play, repeats=options.repeats)
+    _check(**({} if options.steps is None else {"steps": options.steps}))
+    if not options.structures:
+        raise UsageError("--structures: names nothing; give at least one, or leave it out")
+    check_preset(get_spec(options.env), options.preset)
+    _check_target(options.json)
+    names = ("structures", "teams", "agents_in_play", "steps", "repair", "mistakes", "repeats")
+    result = minds(options.env, options.preset, **{name: getattr(options, name) for name in names})
+    _keep(options.json, {"minds": result})
+    _show_machine(result["machine"])
+    how = f"{options.mistakes} planners, repair {'on' if options.repair else 'off'}"
+    table(f"Agents that think, {result['env']}, {how}", *_columns(result["rows"], _MINDS)).print()
+    _show_target(options.json)
+
+
 def _callback(options: CallbackOptions) -> None:
     from jaxcoop.benchmarks.callback import checked_latency, clients, front_ends
 
@@ -168,6 +204,21 @@ _SCALING = {
     "relative": "relative_cost",
     "compile s": "compile_s",
     "state B": "state_bytes",
+}
+_MINDS = {
+    "structure": "structure",
+    "agents": "agents",
+    "episodes": "episodes",
+    "agent-steps/s": "agent_steps_per_s",
+    "wall s": "wall_s",
+    "calls/episode": "calls_per_episode",
+    "minds": "minds_share",
+    "planner": "planner_share",
+    "world": "world_share",
+    "compile s": "compile_s",
+    "state B": "state_bytes",
+    "peak MB": "peak_rss_bytes",
+    "score": "score",
 }
 _MEGABYTES = {"program_bytes", "peak_rss_bytes"}
 

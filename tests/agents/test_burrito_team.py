@@ -231,7 +231,7 @@ def test_across_the_counter_things_are_handed_over():
     ("layout", "agents", "least"),
     [
         ("open", 0, 6),
-        ("fc", 0, 3),
+        pytest.param("fc", 0, 3, marks=pytest.mark.slow),
         pytest.param("hallway", 0, 4, marks=pytest.mark.slow),
         pytest.param("ring", 0, 5, marks=pytest.mark.slow),
         pytest.param("fc_rev", 0, 3, marks=pytest.mark.slow),

@@ -76,6 +76,7 @@ def test_an_episode_does_not_depend_on_its_place_in_the_batch():
         np.testing.assert_array_equal(a, b[::-1])
 
 
+@pytest.mark.slow
 def test_a_lone_agent_delivers_the_light_blocks_and_leaves_the_others():
     env = Cube(side=10, agents=1, blocks="2:1,1:2", max_steps=200)
     state, _ = jax.device_get(player(env, 200)(jnp.arange(EPISODES)))

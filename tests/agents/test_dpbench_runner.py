@@ -23,6 +23,7 @@ def parity(system, user):
     return "ACTION: WAIT", 7, 3
 
 
+@pytest.mark.slow
 def test_a_model_function_that_orders_forks_gives_the_published_cell(tmp_path):
     metrics = run(parity, SYSTEM, DECISION, episodes=3, max_timesteps=30, log_file=tmp_path / "log.jsonl")
     assert metrics["num_episodes"] == 3 and metrics["deadlock_count"] == 0

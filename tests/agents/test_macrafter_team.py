@@ -113,11 +113,11 @@ def test_the_same_state_and_key_give_the_same_episode():
         assert np.array_equal(leaf[0], leaf[4])
 
 
-@pytest.mark.parametrize("agents", [1, 16])
+@pytest.mark.parametrize("agents", [1, pytest.param(16, marks=pytest.mark.slow)])
 def test_teams_of_other_sizes_start_with_wood(agents):
     env = MACrafter(agents=agents, width=16, height=16, balance=False)
     policy = make_policy("greedy", env)
-    state = env.reset(KEY)
+    state = jax.jit(env.reset)(KEY)
     beside = state.x[0] + jnp.where(state.x[0] > 0, -1, 1)
     material = jnp.full((16, 16), 2, jnp.uint8).at[beside, state.y[0]].set(6)  # a tree beside agent 0
     state = dataclasses.replace(state, material=material)

@@ -54,7 +54,7 @@ def turn(state, memory):
 
 def asked(script):
     """How often each agent was asked, after each of five steps."""
-    state, memory = ENV.reset(jax.random.key(1)), POLICY.init(jax.random.key(0)).replace(plan=script)
+    state, memory = jax.jit(ENV.reset)(jax.random.key(1)), POLICY.init(jax.random.key(0)).replace(plan=script)
     counts = []
     for _ in range(5):
         state, memory = turn(state, memory)

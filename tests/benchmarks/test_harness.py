@@ -97,7 +97,7 @@ def test_team_sizes_hold_the_agents_in_play_constant():
 
 
 def test_an_onlooker_makes_every_observation():
-    env = make("cube", side=8, agents=2, blocks="1:2", max_steps=20)
+    env = make("dining", philosophers=3, max_timesteps=20)
     looking = harness.Rollouts(env, harness.Onlooker(), 4, run_s=0.001, chunk=5)
     assert (looking.batch.memory != 0).all()
 

@@ -86,6 +86,22 @@ def all_variants():
 
 every_env = pytest.mark.parametrize("env", all_variants())
 
+COSTLY = ("burrito", "macrafter", "overcooked")
+"""Environments whose step compiles long; of these the default run plays an agent alone and a team of three."""
+
+
+def of_every_size():
+    """(environment, team) of every variant; slow where a costly one is compiled for yet another size."""
+    return [
+        pytest.param(env.values[0], team, id=f"{env.id}-{team}", marks=[pytest.mark.slow] * is_more(env, team))
+        for env in all_variants()
+        for team in TEAMS
+    ]
+
+
+def is_more(env, team):
+    return env.values[0].name in COSTLY and team not in (1, 3)
+
 
 def team_of(env, team):
     """`env` with another number of agents; skips the test if it does not allow that number."""
@@ -232,11 +248,12 @@ def test_starts_differ_between_keys_unless_they_ignore_the_key(env):
 def test_a_batched_scan_equals_a_loop_over_single_steps_and_a_step_is_traced_once(env):
     played = episodes_of(env)
     policy = Scrambled(env.num_actions)
+    first = jax.jit(lambda key: initial(env, policy, key))
     step = jax.jit(lambda streams, t, state, memory: take_turn(env, policy, streams, t, state, memory))
     for row, episode in enumerate(EPISODES[:2]):
         key = episode_key(ROOT, episode)
         streams = streams_of(key)
-        state, memory = initial(env, policy, key)
+        state, memory = first(key)
         for t in range(int(played.length[row])):
             move, memory = step(streams, jnp.int32(t), state, memory)
             state = move.nxt
@@ -302,8 +319,7 @@ def test_an_action_out_of_range_has_a_defined_result(env, action):
     assert all(np.isfinite(x).all() for x in jax.tree.leaves(first))
 
 
-@every_env
-@pytest.mark.parametrize("team", TEAMS)
+@pytest.mark.parametrize(("env", "team"), of_every_size())
 def test_tasks_fill_a_fixed_table_and_attempts_name_its_slots(env, team):
     env = team_of(env, team)
     before, after, aimed = two_steps(env)[0]
@@ -316,8 +332,7 @@ def test_tasks_fill_a_fixed_table_and_attempts_name_its_slots(env, team):
     assert ((aimed >= -1) & (aimed < max(slots, 1))).all()
 
 
-@every_env
-@pytest.mark.parametrize("team", TEAMS)
+@pytest.mark.parametrize(("env", "team"), of_every_size())
 def test_teams_of_every_size_play(env, team):
     env = team_of(env, team)
     rewards, obs, legal = two_steps(env)[1]

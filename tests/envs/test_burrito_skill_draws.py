@@ -89,7 +89,7 @@ def test_pinned_burrito_skills_do_not_look_at_draws():
     jax.tree.map(np.testing.assert_array_equal, *both(states, ops))
 
 
-@pytest.mark.parametrize("agents", [1, 16])
+@pytest.mark.parametrize("agents", [pytest.param(1, marks=pytest.mark.slow), 16])
 def test_burrito_crews_of_all_sizes_do_their_skills(agents):
     """Everybody does anything that is possible, drawn when the last skill has ended, for 60 steps."""
     env = Burrito(agents=agents)

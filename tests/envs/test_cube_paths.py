@@ -43,7 +43,15 @@ def random_maps(side, agents, blocks, episodes, seed):
 
 
 @pytest.mark.parametrize("open_targets", [False, True])
-@pytest.mark.parametrize("side, agents, blocks", [(6, 4, 3), (16, 12, 30), (32, 20, 120), (40, 30, 190)])
+@pytest.mark.parametrize(
+    "side, agents, blocks",
+    [
+        (6, 4, 3),
+        pytest.param(16, 12, 30, marks=pytest.mark.slow),
+        pytest.param(32, 20, 120, marks=pytest.mark.slow),
+        (40, 30, 190),
+    ],
+)
 def test_cube_first_steps_are_those_of_a_search_with_a_queue(side, agents, blocks, open_targets):
     episodes = 8  # in groups: 8 * 30 lanes of a side of 40 are more than fit the cache
     weights, row, col, block_row, block_col, strip, seeks = random_maps(side, agents, blocks, episodes, side)

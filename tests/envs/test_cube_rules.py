@@ -67,8 +67,10 @@ def dense_states(count, seed=0):
     return jax.vmap(DENSE.start_from)(jax.tree.map(jnp.asarray, start))
 
 
-def play_dense(env, states, actions):
-    """All states [T, E] of a few steps, with events."""
+@partial(jax.jit, static_argnums=(0, 1))
+def steps_of(env, limits, states, actions):
+    """Batched steps; `limits` are those of `lookup`, so that other ones make another program."""
+    assert limits == (lookup.PAIRS, lookup.MAPPED_AGENTS)
 
     def one(state, actions):
         def body(state, action):
@@ -77,7 +79,12 @@ def play_dense(env, states, actions):
 
         return jax.lax.scan(body, state, actions)[1]
 
-    return jax.device_get(jax.jit(jax.vmap(one))(states, actions))
+    return jax.vmap(one)(states, actions)
+
+
+def play_dense(env, states, actions):
+    """All states [E, T] of a few steps, with events."""
+    return jax.device_get(steps_of(env, (lookup.PAIRS, lookup.MAPPED_AGENTS), states, actions))
 
 
 @pytest.mark.parametrize("options", [{}, {"revision": "legacy"}, {"conflict": "paper"}])
@@ -223,16 +230,16 @@ def test_a_window_is_the_part_of_the_map_around_the_agent():
 
 
 def test_illegal_actions_have_no_effect():
-    played = play_dense(DENSE, dense_states(100), jax.random.randint(jax.random.key(4), (100, 1, 12), 0, 5))
+    played = play_dense(DENSE, dense_states(200), jax.random.randint(jax.random.key(4), (200, 8, 12), 0, 5))
     states = jax.tree.map(lambda x: jnp.asarray(x[:, 0]), played.state)
     legal = np.asarray(jax.vmap(DENSE.legal)(states))
     assert legal[..., 0].all() and not legal.all()
-    step_all = jax.jit(jax.vmap(one_step))
     for direction in range(1, 5):
-        actions = jnp.where(jnp.asarray(legal[..., direction]), 0, direction)
-        after = step_all(states, actions).state
+        actions = np.zeros((200, 8, 12), np.int32)
+        actions[:, 0] = np.where(legal[..., direction], 0, direction)
+        after = play_dense(DENSE, states, actions).state
         for name in ("row", "col", "block_row", "block_col"):
-            np.testing.assert_array_equal(getattr(after, name), getattr(states, name))
+            np.testing.assert_array_equal(getattr(after, name)[:, 0], getattr(states, name))
 
 
 def test_the_task_table_has_a_slot_for_each_face():

@@ -262,7 +262,7 @@ def test_a_local_view_is_the_window_of_the_full_one_around_the_agent():
 @pytest.mark.parametrize(
     ("agents", "requests", "shape"),
     [
-        (3, False, (6,)),
+        pytest.param(3, False, (6,), marks=pytest.mark.slow),
         (12, True, (2, 3)),
         pytest.param(3, False, (2, 3), marks=pytest.mark.slow),
         pytest.param(12, True, (6,), marks=pytest.mark.slow),

@@ -10,6 +10,7 @@ from functools import cache, partial
 import jax
 import jax.numpy as jnp
 import numpy as np
+import pytest
 
 from jaxcoop.core.skills import Status
 from jaxcoop.envs.macrafter.env import MACrafter
@@ -25,10 +26,19 @@ def episodes_of(path):
     return [{name: data[f"ep{e}_{name}"] for name in names} for e in range(int(data["n_episodes"]))]
 
 
+LARGE = 48
+"""Maps from this side on are played again with the slow tests: they need programs of their own for the same rules."""
+
+
+def marks_of(side):
+    """Marks of the tests on maps of one size."""
+    return [pytest.mark.slow] * (side >= LARGE)
+
+
 def sides(path):
-    """(name, (path, side)) of the map sizes in a file."""
+    """(name, (path, side), marks) of the map sizes in a file."""
     found = sorted({int(episode["side"]) for episode in episodes_of(path)})
-    return ((f"{side}x{side}", (path, side)) for side in found)
+    return ((f"{side}x{side}", (path, side), *marks_of(side)) for side in found)
 
 
 def padded(array, length, fill, axis=0):

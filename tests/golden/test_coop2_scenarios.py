@@ -65,16 +65,7 @@ def counts(profile, structure, agents, ready, decides):
     return int(sent), int(asked), int(entries)
 
 
-@pytest.mark.parametrize(
-    "agents",
-    [
-        2,
-        3,
-        pytest.param(6, marks=pytest.mark.slow),
-        pytest.param(16, marks=pytest.mark.slow),
-        pytest.param(64, marks=pytest.mark.slow),
-    ],
-)
+@pytest.mark.parametrize("agents", [3, *(pytest.param(n, marks=pytest.mark.slow) for n in (2, 6, 16, 64))])
 @pytest.mark.parametrize("profile", ["cube", "macrafter"])
 def test_coop2_decision_rounds_cost_what_the_table_says(profile, agents):
     n, is_cube, everybody = agents, profile == "cube", set(range(agents))

@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter, defaultdict
-from functools import cache
+from functools import cache, partial
 from itertools import groupby, islice, permutations
 
 import jax
@@ -23,8 +23,12 @@ STATUS = tuple(status.name.lower() for status in Status)
 CONSTRAINTS = ("spatial", "temporal", "dependency")
 
 
-def teams(revision):
-    """Reader of the episodes of a file: those that one environment can play, together."""
+def teams(revision, slow=()):
+    """Reader of the episodes of a file: those that one environment can play, together.
+
+    Teams `(side, agents)` in `slow` are played with the slow tests only: each is a program of its own for rules that
+    the episodes of the others obey as well.
+    """
 
     def read(path):
         of_a_kind = defaultdict(list)
@@ -34,7 +38,8 @@ def teams(revision):
             for weights, together in by_stock(cases):
                 listed = ",".join(f"{weight}:{len(list(group))}" for weight, group in groupby(weights))
                 options = {"side": side, "agents": agents, "blocks": listed, "max_steps": max_steps}
-                yield f"{side}-{agents}-{listed}", (options | {"revision": revision}, together)
+                marks = [pytest.mark.slow] * ((side, agents) in slow)
+                yield f"{side}-{agents}-{listed}", (options | {"revision": revision}, together), *marks
 
     return read
 
@@ -127,6 +132,11 @@ def player(env):
     return jax.jit(jax.vmap(episode))
 
 
+@partial(jax.jit, static_argnums=0)
+def started(env, starts):
+    return jax.vmap(env.start_from)(starts)
+
+
 def start_of(env, cases):
     """The recorded start states, leading axis E."""
     agents = np.array([[cell or (-1, -1) for cell in case["agents"]] for case in cases], np.int16)
@@ -134,15 +144,16 @@ def start_of(env, cases):
     for cells, case in zip(blocks, cases):
         for block, _, *cell in case["blocks"]:
             cells[block] = cell
-    return jax.vmap(env.start_from)(Start(agents[..., 0], agents[..., 1], blocks[..., 0], blocks[..., 1]))
+    return started(env, Start(agents[..., 0], agents[..., 1], blocks[..., 0], blocks[..., 1]))
 
 
 def played(env, cases):
-    """Op rows, and everything that came of them, numpy `[E, T, ...]`; after its last step an episode waits."""
+    """Start states, op rows, and what came of them, numpy `[E, T, ...]`; after its last step an episode waits."""
     ops = np.full((len(cases), max(len(case["steps"]) for case in cases), env.num_agents, 4), -1, np.int32)
     for rows, case in zip(ops, cases):
         rows[: len(case["steps"])] = [[text.op_row(action) for action in step["sym"]] for step in case["steps"]]
-    return ops, jax.device_get(player(env)(start_of(env, cases), jnp.asarray(ops)))
+    starts = start_of(env, cases)
+    return jax.device_get(starts), ops, jax.device_get(player(env)(starts, jnp.asarray(ops)))
 
 
 def told(env, ops, command, result, report, frozen):
@@ -218,10 +229,9 @@ def freeze(frozen, sets, before, after):
     return frozen | {task: agents for task, agents in sets.items() if int(task.split("_")[1]) in gone}
 
 
-def check_episode(env, case, ops, commands, results, reports):
+def check_episode(env, case, before, ops, commands, results, reports):
     """Every field of every step, and the numbers of the whole episode."""
     frozen, sets = {}, {}
-    before = jax.tree.map(lambda x: np.asarray(x)[0], start_of(env, [case]))
     for t, step in enumerate(case["steps"]):
         command, result, report = jax.tree.map(lambda x: x[t], (commands, results, reports))  # noqa: B023
         frozen = freeze(frozen, sets, before, result.state)
@@ -246,12 +256,13 @@ def check(case):
     options, cases = case
     env = Cube(**options)
     cases = [renamed(case, env) for case in cases]
-    ops, (commands, results, reports) = played(env, cases)
+    everything = played(env, cases)
     for e, episode in enumerate(cases):
-        check_episode(env, episode, ops[e], *jax.tree.map(lambda x: x[e], (commands, results, reports)))  # noqa: B023
+        starts, ops, seen = jax.tree.map(lambda x: x[e], everything)  # noqa: B023
+        check_episode(env, episode, starts, ops, *seen)
 
 
-@pytest.mark.recorded("cube", "symbolic[0-9.]*jsonl.gz", teams("current"))
+@pytest.mark.recorded("cube", "symbolic[0-9.]*jsonl.gz", teams("current", slow=((9, 3), (15, 3))))
 def test_cube_symbolic_episodes_replay_without_a_mismatch(case):
     check(case)
 
@@ -261,7 +272,7 @@ def test_cube_symbolic_scenes_replay_without_a_mismatch(case):
     check(case)
 
 
-@pytest.mark.recorded("cube", "symbolic_legacy*.jsonl.gz", teams("legacy"))
+@pytest.mark.recorded("cube", "symbolic_legacy*.jsonl.gz", teams("legacy", slow=((15, 3),)))
 def test_cube_symbolic_episodes_of_the_first_revision_replay_without_a_mismatch(case):
     check(case)
 

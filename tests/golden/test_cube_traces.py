@@ -90,10 +90,16 @@ def attempts_of(events, actions, e, k):
     return sorted(rows, key=lambda row: row[0])
 
 
+MORE = ("legacy_k15_n6_paper", "prim_k15_n6_paper", "prim_k15_n6_paper_50")
+"""Replayed with the slow tests: their rules and blocks are those of prim_k15_n3_paper and legacy_k8_n3."""
+
+
 def files(path):
     """An npz file with the attempt events that belong to it."""
     events = path.with_name(path.name.replace(".npz", ".attempts.jsonl.gz"))
-    yield "all", (path.name.startswith("legacy"), dict(np.load(path)), lines_of(events) if events.exists() else [])
+    marks = [pytest.mark.slow] * (path.stem in MORE)
+    of_file = path.name.startswith("legacy"), dict(np.load(path)), lines_of(events) if events.exists() else []
+    yield "all", of_file, *marks
 
 
 def env_of(data, legacy):

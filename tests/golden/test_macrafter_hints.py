@@ -7,7 +7,7 @@ from functools import cache
 import jax
 import pytest
 from recorded import lines_of
-from symbolic_replay import episodes_of, replay
+from symbolic_replay import episodes_of, marks_of, replay
 
 from jaxcoop.envs.macrafter.hints import Surroundings
 
@@ -27,9 +27,9 @@ def lines_by_side(path):
 
 
 def by_side(path):
-    """(name, (file, size of the map)) of the hints whose episodes are there."""
+    """(name, (file, size of the map), marks) of the hints whose episodes are there."""
     if played_of(path).exists():
-        yield from ((f"{side}x{side}", (path, side)) for side in lines_by_side(path))
+        yield from ((f"{side}x{side}", (path, side), *marks_of(side)) for side in lines_by_side(path))
 
 
 @cache

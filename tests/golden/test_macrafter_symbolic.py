@@ -13,7 +13,7 @@ FILES = ("macrafter", "symbolic*.npz", sides)
 def recorded_events(path):
     """Cases with the attempt events of the file."""
     events = np.load(path)["events"]
-    return ((name, (case, events)) for name, case in sides(path))
+    return ((name, (case, events), *marks) for name, case, *marks in sides(path))
 
 
 def compare(label, got, want, episode):

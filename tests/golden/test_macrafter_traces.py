@@ -1,6 +1,6 @@
 """Recorded episodes of primitives with requests, compared array by array: joint collection, vitals, all the rules."""
 
-from functools import cache, cached_property
+from functools import cache, cached_property, partial
 
 import jax
 import jax.numpy as jnp
@@ -8,17 +8,19 @@ import numpy as np
 import pytest
 
 from jaxcoop.cooperation import counting
-from jaxcoop.envs.macrafter import MACrafter, observe, tasks
+from jaxcoop.envs.macrafter import MACrafter, collect, observe, tasks
 from jaxcoop.envs.macrafter.types import PLANT_BIT, Action, Command, Draws, material_of
 
 WITHIN = {"daylight": 1e-5, "pratio": 1e-5}
 """Arrays of floats that are no halves; all others have to agree bit by bit."""
+EPISODES, STEPS = 72, 50
+"""At most so many episodes are replayed at once and at least so many steps: files of like teams share a program."""
 
 
 def environment(want):
     """The environment of a file: without runner, without balancing."""
     n, (width, height) = want["init_pos"].shape[1], want["init_mat"].shape[1:]
-    return MACrafter(n, width, height, max_steps=want["action"].shape[1] + 1, end_on_death=False, balance=False)
+    return MACrafter(n, width, height, max_steps=10_000, end_on_death=False, balance=False)
 
 
 def start(env, w):
@@ -92,6 +94,31 @@ def one_step(env, carry, given):
     return (nxt, counts), (seen, done.collection, step.events.collected, attempts, nxt.attempts)
 
 
+def limits_now():
+    """Up to how many pairs are compared by attempt events and by collecting."""
+    return counting.PAIRS, collect.PAIRWISE
+
+
+@partial(jax.jit, static_argnums=(0, 1))
+def replay(env, limits, first, inputs):
+    """Episodes at once, every leaf [E, T, ...]; other `limits` of comparing pairs make another program."""
+    assert limits == limits_now()
+
+    def episode(first, inputs):
+        state = start(env, first)
+        nobody = jnp.zeros((env.agents,), jnp.bool_)
+        counts = tasks.task_states(env.settings, state, nobody, jnp.full((env.agents,), -1, jnp.int32))
+        return jax.lax.scan(lambda carry, given: one_step(env, carry, given), (state, counts), inputs)[1]
+
+    return jax.vmap(episode)(first, inputs)
+
+
+def longer(array, length, axis):
+    """The array with its last row again and again."""
+    missing = max(0, length - array.shape[axis])
+    return np.pad(array, [(0, missing if k == axis else 0) for k in range(array.ndim)], mode="edge")
+
+
 class Recording:
     """A file and its replay."""
 
@@ -101,17 +128,15 @@ class Recording:
 
     @cached_property
     def replay(self):
-        """All episodes at once, every leaf [E, T, ...]."""
-        env = self.env
-
-        def episode(first, inputs):
-            state = start(env, first)
-            nobody = jnp.zeros((env.agents,), jnp.bool_)
-            counts = tasks.task_states(env.settings, state, nobody, jnp.full((env.agents,), -1, jnp.int32))
-            return jax.lax.scan(lambda carry, given: one_step(env, carry, given), (state, counts), inputs)[1]
-
-        first = {name: jnp.asarray(self.want[name]) for name in self.want if name.startswith("init_")}
-        return jax.device_get(jax.jit(jax.vmap(episode))(first, inputs_of(env, self.want)))
+        """All episodes, every leaf [E, T, ...]."""
+        episodes, steps = self.want["action"].shape[:2]
+        first = {name: self.want[name] for name in self.want if name.startswith("init_")}
+        inputs = jax.tree.map(lambda x: longer(x, STEPS, 1), inputs_of(self.env, self.want))
+        size, parts = min(episodes, EPISODES), []
+        for begin in range(0, episodes, size):
+            part = jax.tree.map(lambda x, b=begin: longer(x[b : b + size], size, 0), (first, inputs))
+            parts.append(jax.device_get(replay(self.env, limits_now(), *part)))
+        return jax.tree.map(lambda *x: np.concatenate(x)[:episodes, :steps], *parts)
 
 
 @cache
@@ -190,7 +215,9 @@ def test_macrafter_attempt_events_equal_the_recorded_ones(case):
         np.testing.assert_allclose(last.deficit[e], mine[:, 11:14].sum(0), atol=1e-3)
 
 
+@pytest.mark.slow
 @pytest.mark.recorded("macrafter", "coop*.npz", recordings)
 def test_macrafter_the_rules_of_large_teams_are_those_of_small_ones(case, monkeypatch):
     monkeypatch.setattr(counting, "PAIRS", 0)
+    monkeypatch.setattr(collect, "PAIRWISE", 0)
     check_arrays(case, Recording.replay.func(case)[0])

@@ -269,6 +269,7 @@ def assert_same_rate(got, want, label):
     assert abs(got[0] / got[1] - want[0] / want[1]) <= 4 * error, f"{label}: {got} want {want}"
 
 
+@pytest.mark.slow
 @pytest.mark.recorded("macrafter", "stats*.npz", statistics)
 def test_as_many_cows_are_alive_over_time_as_in_the_reference(case):
     population, _, _ = idle_episodes(side_of(case))
@@ -276,6 +277,7 @@ def test_as_many_cows_are_alive_over_time_as_in_the_reference(case):
         assert_same_mean(population[:, k], case["cow_population"][:, k], f"step {RECORD_EVERY * (k + 1)}")
 
 
+@pytest.mark.slow
 @pytest.mark.recorded("macrafter", "stats*.npz", statistics)
 def test_cows_appear_and_vanish_as_often_as_in_the_reference(case):
     may_grow, grew, may_shrink, shrank, strange = idle_episodes(side_of(case))[2]
@@ -286,6 +288,7 @@ def test_cows_appear_and_vanish_as_often_as_in_the_reference(case):
     assert strange == 0
 
 
+@pytest.mark.slow
 @pytest.mark.recorded("macrafter", "stats*.npz", statistics)
 def test_cows_move_as_often_as_in_the_reference_for_each_number_of_free_neighbours(case):
     tries, moved = idle_episodes(side_of(case))[1]

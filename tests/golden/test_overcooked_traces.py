@@ -16,10 +16,15 @@ from jaxcoop.envs.overcooked.types import EVENTS
 FIELDS = ("cell", "facing", "held", "item", "clock")
 
 
+MORE = ("asymmetric_advantages", "coordination_ring", "counter_circuit")
+"""Replayed with the slow tests: layouts whose rules are those of the others."""
+
+
 def read(path):
     """One case for each file: the environment and its arrays."""
     layout, old = path.stem.removesuffix("_old"), path.stem.endswith("_old")
-    yield path.stem, (Overcooked(layout=layout, old_dynamics=old), dict(np.load(path)))
+    marks = [pytest.mark.slow] * (path.stem in MORE)
+    yield path.stem, (Overcooked(layout=layout, old_dynamics=old), dict(np.load(path))), *marks
 
 
 def replay(env, first, actions):
