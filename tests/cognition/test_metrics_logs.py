@@ -19,10 +19,10 @@ from jaxcoop.cognition.logs import (
     to_tables,
 )
 from jaxcoop.cognition.logs.episode import Changes
-from jaxcoop.cognition.logs.export_mail import REQUEST
 from jaxcoop.cognition.metrics import cube_events, macrafter_events, read_row
 from jaxcoop.cognition.metrics.attempts import rates_of
 from jaxcoop.cognition.types import Call, Mail
+from jaxcoop.cognition.wording import leader_request
 from jaxcoop.cooperation.constraints import Constraint
 
 VOCABULARIES = {"cube": CUBE, "macrafter": CRAFTER}
@@ -151,18 +151,25 @@ def test_coop2_messages_are_marked_by_their_types(profile):
     chain = [message for message in messages if message["metadata"].get("type") == "broadcast_chain"]
     assert chain and all(message["sender"] == f"agent_{message['metadata']['speaker_order']}" for message in chain)
     contents = {message["content"] for message in messages if message["sender"] != "coop2_repair"}
-    assert any("says" in text for text in contents) and any(text.startswith("My plan: ") for text in contents)
+    assert any("says" in text for text in contents) and any(" has planned " in text for text in contents)
 
 
 def test_coop2_message_after_a_call_that_gave_a_plan_tells_of_the_plan():
     log = made(CRAFTER)
     row = np.flatnonzero((log.messages.call == 0) & (log.messages.mail != Mail.LEADER_BROADCAST))[0]
     log.calls.agent[0] = log.messages.sender[row]
-    assert "says 0" in exported("macrafter", log)["message_log.json"][row]["content"]
+    name = f"agent_{int(log.messages.sender[row])}"
+
+    def content():
+        return exported("macrafter", log)["message_log.json"][row]["content"]
+
+    assert "says 0" in content()
     log.calls.kind[0] = Call.PLAN
-    assert exported("macrafter", log)["message_log.json"][row]["content"].startswith("My plan: ")
+    assert content().startswith(f"{name} has planned ")
     log.messages.mail[row] = Mail.LEADER_BROADCAST
-    assert exported("macrafter", log)["message_log.json"][row]["content"] == REQUEST
+    assert content() == leader_request(name)
+        f"agent_{int(log.messages.sender[row])}"
+    )
 
 
 def test_coop2_collect_that_attempts_nothing_is_no_attempt_in_the_file_either():

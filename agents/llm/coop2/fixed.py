@@ -6,29 +6,21 @@ Numbers are sections of docs/coop2.md, with an R those of docs/coop2_repair.md.
 from typing import Literal
 
 from jaxcoop.agents.llm.coop2.facts import RepairRequest, agent_name
-from jaxcoop.agents.llm.coop2.plans import TextPlan, operations_text
-
-SUMMARY_OPERATIONS = 4
-"""5.3: operations of a new plan that a speaker of MA-Crafter tells the others."""
+from jaxcoop.agents.llm.coop2.plans import TextPlan
+from jaxcoop.cognition import wording
 
 FIRST_MESSAGE = "(nothing has been said yet)"
 
 
 def leader_request(agent: int) -> str:
     """5.2: what a leader of MA-Crafter asks of everybody; no call is made for it."""
-    return (
-        f"{agent_name(agent)} asks all followers for a report before the next plans are made: what you carry, where "
-        "you are, which targets you can get to, and what you are going to do or need help with."
-    )
+    return wording.leader_request(agent_name(agent))
 
 
 def chain_summary(agent: int, plan: TextPlan) -> str:
     """5.3: what a speaker of MA-Crafter tells the later ones; no call is made for it."""
-    return (
-        f"{agent_name(agent)} has planned {plan.specification}: "
-        f"{operations_text(plan.actions, SUMMARY_OPERATIONS)}. Fit your plans to it, and join in if more agents are "
-        "needed."
-    )
+    operations = [action.text() for action in plan.actions]
+    return wording.plan_summary(agent_name(agent), plan.specification, operations)
 
 
 def failed_text(agent: int, kind: Literal["leader", "follower", "speaker", "member"]) -> str:

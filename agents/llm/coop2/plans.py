@@ -7,6 +7,8 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
+from jaxcoop.cognition import wording
+
 _INT32 = 2**31 - 1
 
 ATTACHED = ("resource_type", "task_id", "target_id")
@@ -49,9 +51,7 @@ def specification(task: str, target: str, number: int) -> str:
 
 def operations_text(actions: Sequence[Operation], limit: int | None = None) -> str:
     """Operations one after the other, at most `limit` of them."""
-    shown = [action.text() for action in actions[:limit]]
-    more = len(actions) - len(shown)
-    return ("; ".join(shown) or "no operations") + (f"; and {more} more" if more else "")
+    return wording.operations_text([action.text() for action in actions], limit)
 
 
 def int32(value: Any) -> int:

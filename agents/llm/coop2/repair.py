@@ -9,6 +9,7 @@ from jaxcoop.agents.llm.coop2.facts import Candidate, Facts, Failure, PlanView, 
 from jaxcoop.agents.llm.coop2.parsing import Profile
 from jaxcoop.agents.llm.coop2.plans import TextPlan, operations_text
 from jaxcoop.agents.llm.coop2.sections import indented, joined, names_text
+from jaxcoop.cognition.wording import REPAIR_ADVICE
 
 FAILURES = {"cube": 6, "macrafter": 8}
 TEAMMATES = 5
@@ -22,16 +23,6 @@ STATEMENT = 280
 and how many characters of each statement.
 """
 
-ADVICE = {
-    "cube": (
-        "Bring all pushers of a block to the same face and let them start to push in the same step, or choose another "
-        "task."
-    ),
-    "macrafter": (
-        "Bring as many agents as the resource takes, with the tool, into its reach, and let them collect in the same "
-        "steps. Get missing tools first, or choose another target."
-    ),
-}
 
 INSTRUCTIONS = {
     "soft_sync": "Keep the shared target if you can, arrive at about the same time, and stay long enough to overlap.",
@@ -70,7 +61,7 @@ def request_text(profile: Profile, request: RepairRequest) -> str:
             "work.",
             _lines("Failures:", (failure_text(f, detailed=True) for f in request.failures)),
             _lines("Plans that were checked:", _view_lines(request.views, None)),
-            f"Advice: {ADVICE[profile]}",
+            f"Advice: {REPAIR_ADVICE[profile]}",
             _guidance_text(request),
             _transcript_text(request),
         ]
@@ -158,7 +149,7 @@ def statement_text(facts: Facts, request: RepairRequest) -> str:
             f"Before step {request.step} is made, a check of all plans found that some will not work.",
             _lines("Failures:", (failure_text(failure, detailed=True) for failure in shown)),
             f"Your plan: {plan}",
-            f"Advice: {ADVICE[facts.profile]}",
+            f"Advice: {REPAIR_ADVICE[facts.profile]}",
             "" if own is None else f"Recommended for you: {_plan_text(own)}",
             "" if request.target is None else f"Recommended target: {_candidate_text(request.target)}",
             _lines("Said before you:", said) or "You speak first.",

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from jaxcoop.cognition import wording
 from jaxcoop.cognition.logs.episode import REPAIR_SENDER, Check, EpisodeLog, Flags, Ints
 from jaxcoop.cognition.logs.export_plans import plan_rows, plan_summary
 from jaxcoop.cognition.logs.vocabulary import Vocabulary, agent_name
@@ -13,11 +14,6 @@ from jaxcoop.cooperation.constraints import Constraint
 
 TextOf = Callable[[int, int], str | None]
 """(agent, number of its call) -> the text that it wrote, None if it is not known."""
-
-REQUEST = "Tell me where you are, what you have and what you could do next; then we plan together."
-"""5.2: what a leader asks for that writes no text of its own."""
-
-REPAIR_ADVICE = "Look at the failures below and at the plans of the others, then commit a plan that avoids them."
 
 _MARKED = (Mail.LEADER_BROADCAST, Mail.BROADCAST_CHAIN)
 """Types whose messages interrupt agents that execute, in macrafter."""
@@ -76,7 +72,7 @@ def _content(
     if call >= 0 and (sender, call) not in wordless:
         return text_of(sender, call) or ""
     if messages.mail[row] == Mail.LEADER_BROADCAST:
-        return REQUEST
+        return wording.leader_request(sender_name(log, sender))
     found = plans.get((sender, plan))
     return "" if found is None else plan_summary(log, vocabulary, found)
 
@@ -94,7 +90,7 @@ def repair_request(log: EpisodeLog, vocabulary: Vocabulary, text_of: TextOf, mes
         "type": "coop2_repair_request",
         "env_step": int(log.messages.env_step[message]),
         "failures": failures_of(log, vocabulary, opened[number]) if number < len(opened) else [],
-        "advice": REPAIR_ADVICE,
+        "advice": wording.REPAIR_ADVICE[vocabulary.profile],
         "transcript": _statements(log, text_of, last, int(log.messages.seq[message])),
     }
 

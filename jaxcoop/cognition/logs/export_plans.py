@@ -5,12 +5,10 @@ from typing import Any
 
 import numpy as np
 
+from jaxcoop.cognition import wording
 from jaxcoop.cognition.logs.episode import EpisodeLog
 from jaxcoop.cognition.logs.vocabulary import Vocabulary, agent_name
 from jaxcoop.cognition.types import Ended, PlanStatus
-
-SUMMARY_OPS = 4
-"""5.3: ops of a plan that a summary tells of."""
 
 _REASONS = {
     Ended.NONE: None,
@@ -75,8 +73,8 @@ def plan_summary(log: EpisodeLog, vocabulary: Vocabulary, row: int) -> str:
     """5.3: what a plan is for and its first ops, in one line."""
     plans = log.plans
     ops = [_op_text(vocabulary, op) for op in plans.ops[row, : int(plans.length[row])].tolist()]
-    shown = ", ".join(ops[:SUMMARY_OPS]) + (", …" if len(ops) > SUMMARY_OPS else "")
-    return f"My plan: {vocabulary.spec(plans.spec[row].tolist())}. Next: {shown or 'nothing'}."
+    name = agent_name(int(plans.agent[row]))
+    return wording.plan_summary(name, vocabulary.spec(plans.spec[row].tolist()), ops)
 
 
 def _op_text(vocabulary: Vocabulary, op: Sequence[int]) -> str:
