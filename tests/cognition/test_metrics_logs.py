@@ -168,8 +168,6 @@ def test_coop2_message_after_a_call_that_gave_a_plan_tells_of_the_plan():
     assert content().startswith(f"{name} has planned ")
     log.messages.mail[row] = Mail.LEADER_BROADCAST
     assert content() == leader_request(name)
-        f"agent_{int(log.messages.sender[row])}"
-    )
 
 
 def test_coop2_collect_that_attempts_nothing_is_no_attempt_in_the_file_either():
