@@ -17,6 +17,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from jaxcoop.benchmarks.cognitive_replies import cognitive_policy
+
 Respond = Callable[[dict[str, Any]], str]  # request body -> reply text
 
 ACTIONS = ("GRAB_LEFT", "GRAB_RIGHT", "RELEASE", "WAIT")
@@ -41,7 +43,7 @@ def greedy_left_policy(body: dict[str, Any]) -> str:
     return _labelled(action, "left first, then right")
 
 
-POLICIES: dict[str, Respond] = {"greedy-left": greedy_left_policy, "random": random_policy}
+POLICIES: dict[str, Respond] = {"coop2": cognitive_policy, "greedy-left": greedy_left_policy, "random": random_policy}
 
 
 def _labelled(action: str, why: str) -> str:

@@ -9,6 +9,7 @@ import asyncio
 import atexit
 import concurrent.futures
 import contextlib
+import dataclasses
 import math
 import os
 import threading
@@ -203,22 +204,22 @@ class Hub:
             answer = Answer(earlier[-1], Status.MALFORMED)
             self.record.put(key, request, answer, None)
             return answer
+        outcome = Answer(None, Status.FALLBACK)
         for reask in range(len(earlier), self._reasks + 1):
             outcome = await self._ask(key, request, reask, last=reask == self._reasks)
-            if outcome is None:
+            if outcome.status != Status.MALFORMED:
                 break
-            if outcome.status == Status.OK or reask == self._reasks:
-                return outcome
-        return Answer(None, Status.FALLBACK)
+        return outcome
 
-    async def _ask(self, key: str, request: Request, reask: int, *, last: bool) -> Answer | None:
-        """Attempts until a reply comes, and its status; None when all failed."""
+    async def _ask(self, key: str, request: Request, reask: int, *, last: bool) -> Answer:
+        """Attempts until a reply comes, and its status; FALLBACK when all failed."""
+        lost = 0.0
         try:
             for attempt in range(self._backoff.attempts):
                 async with self._gate:
                     await self._wait_for_provider(key)
                     if self.unusable:
-                        return None
+                        break
                     start = self._clock.monotonic()
                     try:
                         reply = await self._call(request, reask * self._backoff.attempts + attempt)
@@ -230,15 +231,15 @@ class Hub:
                     else:
                         return self._arrived(key, request, reply, attempt, reask, self._clock.monotonic() - start, last)
                 kind = str(getattr(error, "kind", type(error).__name__))
-                self._log(key, attempt, reask, kind, start, error)
+                lost += self._log(key, attempt, reask, kind, start, error)
                 if isinstance(error, Fatal):
                     self._give_up(f"{self._where()}: {kind}: {_line(error)}")
-                    return None
+                    break
                 if isinstance(error, Rejected) or attempt == self._backoff.attempts - 1:
                     self._failed(error, kind)
-                    return None
+                    break
                 await self._nap(self._pace.failed(key, attempt, error, f"{kind}: {_line(error)}"))
-            return None
+            return Answer(None, Status.FALLBACK, lost)
         finally:
             self._pace.ended(key)
 
@@ -264,6 +265,7 @@ class Hub:
             kind = type(err).__name__
             self.record.put_call(Call(key, attempt, reask, kind, latency, reply, reply.as_json()))
             raise RuntimeError(f"the check for malformed replies raised {kind}: {_line(err)}") from err
+        reply = dataclasses.replace(reply, seconds=latency)
         outcome, detail = ("ok", None) if reason is None else ("malformed", reply.as_json())
         answer = Answer(reply, Status.OK if reason is None else Status.MALFORMED)
         call = Call(key, attempt, reask, outcome, latency, reply, detail)
@@ -273,9 +275,11 @@ class Hub:
             self.record.put_call(call)
         return answer
 
-    def _log(self, key: str, attempt: int, reask: int, kind: str, start: float, error: BaseException | None) -> None:
-        detail = None if error is None else _line(error)
-        self.record.put_call(Call(key, attempt, reask, kind, self._clock.monotonic() - start, None, detail))
+    def _log(self, key: str, attempt: int, reask: int, kind: str, start: float, error: BaseException | None) -> float:
+        """Add a call without a reply to the ledger; returns the seconds that it took."""
+        detail, seconds = None if error is None else _line(error), self._clock.monotonic() - start
+        self.record.put_call(Call(key, attempt, reask, kind, seconds, None, detail))
+        return seconds
 
     async def _prepare(self) -> None:
         """Let the client import and connect once, outside the time-out of any call."""

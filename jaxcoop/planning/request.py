@@ -65,8 +65,8 @@ class Request:
 class Reply:
     """What a model returned.  A missing or empty content is the text ""; other fields say why.
 
-    Figures come from outside and are put right, never refused: a token count that is no number from 0 up is
-    0, a cost that is none counts as unknown, and both are cut at 2**53.
+    Figures come from outside and are put right, never refused: a token count or a time that is no number from 0 up
+    is 0, a cost that is none counts as unknown, and all are cut at 2**53.
     """
 
     text: str
@@ -76,6 +76,7 @@ class Reply:
     finish_reason: str | None = None
     reasoning: str | None = None  # text of a separate reasoning field, if the provider sends one
     priced: bool = True  # False: the client knows no price for this model
+    seconds: float = field(default=0.0, compare=False)  # what the call took; set by the hub, recorded with the answer
 
     def __post_init__(self) -> None:
         """Make every field one that can be stored: an answer that was paid for must not be lost over a figure."""
@@ -87,6 +88,7 @@ class Reply:
             object.__setattr__(self, name, int(_amount(getattr(self, name)) or 0))
         cost = _amount(self.cost)
         object.__setattr__(self, "cost", float(cost or 0))
+        object.__setattr__(self, "seconds", float(_amount(self.seconds) or 0))
         object.__setattr__(self, "priced", bool(self.priced) and cost is not None)
 
     def as_json(self) -> str:
@@ -102,10 +104,19 @@ class Reply:
 
 @dataclass(frozen=True)
 class Answer:
-    """What the hub hands over for one request: a reply (or None) and how it came about."""
+    """What the hub hands over for one request: a reply (or None) and how it came about.
+
+    `lost_s`: seconds that the calls of a request took that brought no reply; not recorded, as no such answer is.
+    """
 
     reply: Reply | None
     status: Status
+    lost_s: float = field(default=0.0, compare=False)
+
+    @property
+    def seconds(self) -> float:
+        """What the call took that decided the answer, or else all calls; waits between calls do not count."""
+        return self.lost_s if self.reply is None else self.reply.seconds
 
 
 class ClientError(Exception):

@@ -127,10 +127,11 @@ def test_texts_of_messages_are_those_that_their_calls_wrote(played):
                 assert text_of(*place[1:]) == wrote[place]
 
 
-def test_a_replay_in_the_graph_without_a_server_gives_equal_states(played, tmp_path):
+@pytest.mark.parametrize("front_end", ["segments", pytest.param("in_graph", marks=pytest.mark.slow)])
+def test_a_replay_without_a_server_gives_equal_states(played, tmp_path, front_end):
     path, server, states, events, texts, _ = played
     with team_of(server.url, tmp_path / "llm.sqlite", replay=path) as (team, hub):
-        again, thoughts = play(team, "in_graph")
+        again, thoughts = play(team, front_end)
         assert not hub.missing and hub.usage().calls == 0
         assert sorted(hub.record.query("SELECT episode, handle, text FROM texts")) == texts
     same(again, states)
