@@ -7,7 +7,11 @@ from typing import Any
 
 from jaxcoop.core.registry import unknown
 
-_MODULES = {"dining": "jaxcoop.agents.llm.dining"}
+_MODULES = {
+    "dining": "jaxcoop.agents.llm.dining",
+    "cube": "jaxcoop.agents.minds.language",
+    "macrafter": "jaxcoop.agents.minds.language",
+}
 
 
 @dataclasses.dataclass(frozen=True)

@@ -8,32 +8,38 @@ from pathlib import Path
 from typing import Any
 
 from jaxcoop.agents.llm.registry import language_agents
+from jaxcoop.agents.minds.options import MindOptions
 from jaxcoop.cli.arguments import UsageError
 from jaxcoop.planning.record import Record
 from jaxcoop.runs.cell import LANGUAGE, Cell, Finished
 from jaxcoop.runs.model import RECORD_NAME
 
 LANGUAGE_GROUPS = ("talk", "llm")
-"""Groups of options that only a language model follows."""
+"""Groups of options that policies do not follow."""
 
 
-def refuse_language_options(options: Any, player: str) -> None:
-    """Raises `UsageError`, naming the first option of language models that is not at its default.
+def refuse_language_options(options: Any, player: str, groups: Sequence[str] = LANGUAGE_GROUPS) -> None:
+    """Raises `UsageError`, naming the first option in `groups` that is not at its default.
 
     `options` is a dataclass of groups, the default of each group being what the preset says.  A policy would
     play as if the option were not there.
     """
     for group in dataclasses.fields(options):
-        if group.name not in LANGUAGE_GROUPS:
+        if group.name not in groups:
             continue
         given = getattr(options, group.name)
+        whose = _THINKING if isinstance(given, MindOptions) else _LANGUAGE
         for field in dataclasses.fields(given):
             value = getattr(given, field.name)
             if value != getattr(group.default, field.name):
                 raise UsageError(
-                    f"{_as_given(field.name, value)} is for language models, not for {player}; "
-                    "name a model with --model NAME, or leave the option out"
+                    f"{_as_given(field.name, value)} is for {whose[0]}, not for {player}; "
+                    f"name a {whose[1]}, or leave the option out"
                 )
+
+
+_LANGUAGE = "language models", "model with --model NAME"
+_THINKING = "teams that think", "planner with --planner NAME"
 
 
 def _as_given(name: str, value: Any) -> str:

@@ -3,6 +3,7 @@
 import dataclasses
 
 from jaxcoop.agents.llm.registry import can_talk
+from jaxcoop.agents.minds.makers import list_minds
 from jaxcoop.agents.registry import list_policies
 from jaxcoop.cli.arguments import parse
 from jaxcoop.core.registry import EnvSpec, get_spec, list_envs
@@ -34,7 +35,7 @@ def main(arguments: list[str]) -> None:
         table("Presets (--preset)", ("preset", "options that differ from the defaults"), presets).print()
         if spec.preset_note:
             print(f"also: {spec.preset_note}")
-    agents = list(list_policies(spec.name).items())
+    agents = [*list_policies(spec.name).items(), *list_minds(spec.name).items()]
     if can_talk(spec.name):
         agents.append(("llm", "a language model, named by --model"))
     table("Agents (--agent)", ("agent", "what it plays"), agents).print()

@@ -4,8 +4,7 @@ import dataclasses
 import math
 import shlex
 import textwrap
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -13,13 +12,14 @@ from jaxcoop.benchmarks.papers import dpbench, dpbench_matrix, dpbench_results
 from jaxcoop.benchmarks.papers.dpbench_estimate import estimate_table, total_line
 from jaxcoop.benchmarks.papers.dpbench_matrix import DEFAULT_MODELS, GROUPS, Planned
 from jaxcoop.benchmarks.papers.dpbench_tables import summary_notes
+from jaxcoop.cli import paper_coop2
 from jaxcoop.cli.arguments import UsageError, parse
 from jaxcoop.cli.checks import check_language, refuse_language_options, say_notes
-from jaxcoop.cli.progress import Progress, progress
+from jaxcoop.cli.matrix import make_folder, within
+from jaxcoop.cli.progress import progress
 from jaxcoop.core.registry import unknown
 from jaxcoop.report.tables import WIDTH
 from jaxcoop.runs.cell import Cell, Finished, run_cell
-from jaxcoop.runs.files import RunFolderError, reason
 from jaxcoop.runs.model import LanguageModel
 
 
@@ -40,7 +40,7 @@ class PaperOptions:
 
 def main(arguments: list[str]) -> None:
     """Play the matrix of a paper.  The same command continues one that was stopped."""
-    papers: dict[str, Callable[[list[str]], None]] = {"dpbench": _dpbench}
+    papers: dict[str, Callable[[list[str]], None]] = {"coop2": paper_coop2.main, "dpbench": _dpbench}
     if not arguments or arguments[0].startswith("-"):
         usage = f"usage: jaxcoop paper NAME [OPTIONS]\n\nNAME: {', '.join(papers)}\njaxcoop paper NAME --help"
         if arguments[:1] in (["-h"], ["--help"]):
@@ -69,7 +69,7 @@ def _dpbench(arguments: list[str]) -> None:
         return
     for planned in plan:  # a model that cannot be called is named before anything is played
         check_language(planned.cell, options.out / planned.folder, force=options.force)
-    _make_folder(options.out)
+    make_folder(options.out)
     checks = [
         str(dpbench.published_random_episodes()),
         *map(str, dpbench.published_scripted_episodes()),
@@ -119,17 +119,6 @@ def _parsed(arguments: list[str]) -> Any:
     return options
 
 
-def _make_folder(out: Path) -> None:
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-    except FileExistsError:
-        raise RunFolderError(f"{out} is a file; choose another --out") from None
-    except OSError as error:
-        raise RunFolderError(f"cannot make {out}: {reason(error)}; choose another --out") from error
-    except ValueError as error:  # a null character
-        raise RunFolderError(f"{str(out)!r} cannot be a folder: {error}; choose another --out") from error
-
-
 def _play(plan: list[Planned], options: PaperOptions, command: str) -> dpbench_results.Played:
     """Run every cell; notes of run folders go to stderr, equal ones once."""
     played: list[Any] = []
@@ -143,7 +132,9 @@ def _play(plan: list[Planned], options: PaperOptions, command: str) -> dpbench_r
                     command=command,
                     out=options.out / planned.folder,
                     force=options.force,
-                    watch=lambda total, done, p=planned: _within(shown, p, total, done),
+                    watch=lambda total, done, name=f"{planned.player} {planned.condition.code}": within(
+                        shown, name, total, done
+                    ),
                 )
                 shown.advance(number + 1 - shown.done)
                 told.append((planned.cell, finished))
@@ -154,27 +145,6 @@ def _play(plan: list[Planned], options: PaperOptions, command: str) -> dpbench_r
         ) from None
     say_notes(told)
     return played
-
-
-class _Share:
-    """One cell's part of the overall progress."""
-
-    def __init__(self, shown: Progress, planned: Planned, total: int, done: int) -> None:
-        self.shown, self.name, self.total = shown, f"{planned.player} {planned.condition.code}", total
-        self.advance(done)
-
-    def advance(self, count: int) -> None:
-        """`count` more of its episodes are finished."""
-        self.shown.advance(count / self.total)
-
-    def note(self, text: str) -> None:
-        """What goes on within it."""
-        self.shown.note(f"{self.name}: {text}")
-
-
-@contextmanager
-def _within(shown: Progress, planned: Planned, total: int, done: int) -> Iterator[_Share]:
-    yield _Share(shown, planned, total, done)
 
 
 def _dry_run(plan: list[Planned], reply_tokens: float | None) -> None:

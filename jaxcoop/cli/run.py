@@ -3,37 +3,25 @@
 import dataclasses
 import shlex
 import sys
-from pathlib import Path
 from typing import Annotated, Any
 
 from jaxcoop.agents.llm.registry import can_talk, language_agents
+from jaxcoop.agents.minds.makers import is_mind, list_minds
+from jaxcoop.agents.minds.options import MindOptions, can_think
 from jaxcoop.agents.registry import default_policy, list_policies
 from jaxcoop.cli.arguments import UsageError, check_preset, parse, take_option
-from jaxcoop.cli.checks import check_language, refuse_language_options, say_notes
+from jaxcoop.cli.checks import LANGUAGE_GROUPS, check_language, refuse_language_options, say_notes
+from jaxcoop.cli.options import RunOptions, TeamRunOptions
+from jaxcoop.cli.planners import resolved
 from jaxcoop.cli.progress import progress
-from jaxcoop.core.registry import EnvSpec, get_spec, list_envs, make
+from jaxcoop.core.registry import EnvSpec, get_spec, list_envs, make, unknown
 from jaxcoop.report.films import FIGURES, check_films, film_episodes
 from jaxcoop.report.html import write_report
 from jaxcoop.report.tables import cell_table, shown_table
 from jaxcoop.runs.cell import LANGUAGE, Cell, Finished, run_cell
-from jaxcoop.runs.evaluate import results_of
 from jaxcoop.runs.model import LanguageModel
 
-POLICY_EPISODES, LANGUAGE_EPISODES = 1000, 30
-
-
-@dataclasses.dataclass(frozen=True)
-class RunOptions:
-    """How the run is made."""
-
-    agent: str | None = None  # see jaxcoop list ENV.  Default: the scripted team or random_any; with --model: llm
-    episodes: int | None = None  # default: 1000 with policies, 30 with a language model
-    seed: int = 0  # episode e of seed s is always the same, whatever --chunk and --episodes are
-    out: Path | None = None  # run folder; default: runs/ENV-PRESET-AGENT-DIGEST
-    force: bool = False  # begin anew; the earlier run is kept as FOLDER.old-N, its recorded answers are used again
-    chunk: int | None = None  # episodes at a time; default: what fits into memory
-    gif: int = 0  # draw the first N episodes into figures/, each as an animation and a picture of its end
-    trace: tuple[str, ...] = ()  # fields of every step to keep, e.g. actions reward nxt
+POLICY_EPISODES, MIND_EPISODES, LANGUAGE_EPISODES = 1000, 100, 30
 
 
 def main(arguments: list[str]) -> None:
@@ -80,7 +68,8 @@ def options_type(spec: EnvSpec, preset: str | None) -> type:
     import tyro
 
     env = make(spec.name, preset)
-    groups: list[tuple[str, Any]] = [("run", RunOptions()), ("env", env)]
+    run = TeamRunOptions() if can_think(spec.name) else RunOptions()
+    groups: list[tuple[str, Any]] = [("run", run), ("env", env)]
     if can_talk(spec.name):
         agents = language_agents(spec.name)
         groups += [("talk", agents.options(preset)), ("llm", LanguageModel(**agents.sampling(preset)))]
@@ -93,6 +82,7 @@ def options_type(spec: EnvSpec, preset: str | None) -> type:
 
 def make_cell(spec: EnvSpec, preset: str | None, options: Any) -> Cell:
     """The cell that the options describe."""
+    options = resolved(options)
     run, model = options.run, getattr(options, "llm", None)
     named = model is not None and model.model is not None
     agent = (LANGUAGE if named else default_policy(spec.name)) if run.agent is None else run.agent
@@ -100,18 +90,23 @@ def make_cell(spec: EnvSpec, preset: str | None, options: Any) -> Cell:
         raise UsageError(f"--model is for --agent {LANGUAGE}, not for --agent {agent}; leave one of them out")
     if agent == LANGUAGE and not can_talk(spec.name):
         raise UsageError(f"language models cannot play {spec.name}; agents: {', '.join(list_policies(spec.name))}")
+    thinks = is_mind(agent, spec.name)
     if agent != LANGUAGE:
-        refuse_language_options(options, agent)
-    default = LANGUAGE_EPISODES if agent == LANGUAGE else POLICY_EPISODES
+        refuse_language_options(options, agent, groups=("llm",) if thinks else LANGUAGE_GROUPS)
+        if not thinks and agent not in list_policies(spec.name):
+            raise unknown(f"agent of {spec.name}", agent, (*list_policies(spec.name), *list_minds(spec.name)))
+    default = LANGUAGE_EPISODES if agent == LANGUAGE else MIND_EPISODES if thinks else POLICY_EPISODES
     labels = {"condition": preset or spec.name}
     labels |= {name: getattr(options.env, name) for name in ("mode", "philosophers") if hasattr(options.env, name)}
+    if isinstance(talk := getattr(options, "talk", None), MindOptions) and (thinks or agent == LANGUAGE):
+        labels |= language_agents(spec.name).labels(options.env, talk)
     return Cell(
         env=options.env,
         agent=agent,
         episodes=default if run.episodes is None else run.episodes,
         seed=run.seed,
         preset=preset,
-        talk=getattr(options, "talk", None),
+        talk=talk,
         model=model if agent == LANGUAGE else None,
         trace=run.trace,
         labels=labels,
@@ -122,7 +117,7 @@ def show(cell: Cell, finished: Finished) -> None:
     """Notes on stderr; the table and the folder on stdout; the report into the folder."""
     say_notes([(cell, finished)])
     title = f"{cell.env.name}, {cell.player}, {cell.episodes:,} episodes, seed {cell.seed}"
-    shown = results_of(get_spec(cell.env.name), cell.env).shown
+    shown = cell.results.shown
     table = cell_table([finished.row], title) if shown is None else shown_table([finished.row], shown, title)
     table.print()
     report = finished.path / "report.html"

@@ -24,6 +24,8 @@ def check_films(cell: Cell, count: int) -> None:
         raise ValueError(f"gif {count}: must be from 0 to {cell.episodes:,}, the number of episodes")
     if count and cell.is_language:
         raise ValueError(f"gif {count}: only episodes of policies are drawn, not those of a language model")
+    if count and cell.is_mind:
+        raise ValueError(f"gif {count}: only episodes of policies are drawn, not those of teams that think")
     if count and not get_spec(cell.env.name).renderer:
         raise ValueError(f"gif {count}: {cell.env.name} has no pictures; leave --gif out")
 

@@ -7,16 +7,22 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from jaxcoop.agents.llm.registry import language_agents
+from jaxcoop.agents.minds.makers import is_mind, make_planner
+from jaxcoop.agents.minds.options import LANGUAGE_ONLY, MindOptions, setup_of
+from jaxcoop.agents.minds.results import mind_results
 from jaxcoop.agents.registry import make_policy
 from jaxcoop.core import Env
 from jaxcoop.core.registry import get_spec
+from jaxcoop.core.results import Results
 from jaxcoop.core.rollout import checked_trace
 from jaxcoop.planning.batches import Progress
+from jaxcoop.planning.hub import Hub
 from jaxcoop.planning.planner import PlannerUnusable
 from jaxcoop.planning.record import Record
 from jaxcoop.planning.usage import Usage
 from jaxcoop.runs.evaluate import (
     MAX_TEAM_CHUNK,
+    Team,
     cell_row,
     default_chunk,
     play_policy,
@@ -25,6 +31,7 @@ from jaxcoop.runs.evaluate import (
 )
 from jaxcoop.runs.folder import RunFolder
 from jaxcoop.runs.manifest import default_folder
+from jaxcoop.runs.minds import play_minds, write_logs
 from jaxcoop.runs.model import RECORD_NAME, LanguageModel
 
 LANGUAGE = "llm"
@@ -62,8 +69,8 @@ class _Nobody:
 class Cell:
     """What decides the results of a run.  Raises `ValueError` for a value out of range.
 
-    `talk` and `model` are for a language model (`agent` "llm"), None for policies.  `preset` and `labels` name the
-    cell in tables and default folder names.
+    `model` is for a language model (`agent` "llm"), `talk` for one and for teams that think (`MindOptions`); both are
+    None for policies.  `preset` and `labels` name the cell in tables and default folder names.
     """
 
     env: Env
@@ -88,8 +95,38 @@ class Cell:
                 raise ValueError("agent 'llm' needs a model; give --model, e.g. --model openai/gpt-4o-mini")
             if self.trace:
                 raise ValueError("traces are for policies; a language model's decisions are in events.parquet")
+            if isinstance(self.talk, MindOptions):
+                setup_of(self.env, self.talk, language=True)
+        elif self.is_mind:
+            self._check_mind()
         else:
             checked_trace(self.env, make_policy(self.agent, self.env), self.trace)
+
+    def _check_mind(self) -> None:
+        if self.trace:
+            raise ValueError("traces are for policies; keep the records of a team that thinks with --log N")
+        for name in LANGUAGE_ONLY:
+            if getattr(self.mind_options, name):
+                raise ValueError(f"{name} is for language models, not for scripted planners; leave it out")
+        setup_of(self.env, self.mind_options)
+        make_planner(self.agent, self.env, self.mind_options)
+
+    @property
+    def is_mind(self) -> bool:
+        """A team that thinks by script plays."""
+        return is_mind(self.agent, self.env.name)
+
+    @property
+    def mind_options(self) -> MindOptions:
+        """How the team thinks."""
+        return MindOptions() if self.talk is None else self.talk
+
+    @property
+    def results(self) -> Results:
+        """How outcomes are counted."""
+        if self.is_mind or isinstance(self.talk, MindOptions):
+            return mind_results(self.env)
+        return results_of(get_spec(self.env.name), self.env)
 
     @property
     def is_language(self) -> bool:
@@ -116,6 +153,8 @@ class Cell:
         if self.is_language and self.model:
             config["talk"] = dataclasses.asdict(self.talk)
             config["model"] = self.model.settings()
+        elif self.is_mind:
+            config["talk"] = dataclasses.asdict(self.mind_options)
         return config
 
     def folder(self) -> Path:
@@ -151,7 +190,7 @@ def run_cell(
         raise ValueError(
             f"chunk {chunk}: must be {least:,} or more for {cell.episodes:,} episodes (each chunk is a file)"
         )
-    results = results_of(get_spec(cell.env.name), cell.env)
+    results = cell.results
     with RunFolder.open(out or cell.folder(), cell.config(), command=command, force=force) as folder:
         if folder.is_complete:
             return Finished(folder.summary()["row"], folder.path, list(folder.notes))
@@ -163,6 +202,18 @@ def run_cell(
         ):
             if cell.is_language:
                 extra = _play_language(cell, folder, chunk, watcher)
+            elif cell.is_mind:
+                play_minds(
+                    cell.env,
+                    cell.agent,
+                    cell.mind_options,
+                    results,
+                    folder,
+                    episodes=cell.episodes,
+                    seed=cell.seed,
+                    chunk=chunk,
+                    on_episodes=watcher.advance,
+                )
             else:
                 policy = make_policy(cell.agent, cell.env)
                 play_policy(
@@ -215,7 +266,6 @@ def _play_language(cell: Cell, folder: RunFolder, chunk: int | None, watcher: Wa
         if folder.earlier is not None and (folder.earlier / RECORD_NAME).is_file():
             kept = record.take_answers(folder.earlier / RECORD_NAME)
             folder.notes.append(f"{kept:,} answers of the earlier run are used again")
-        team = agents.team(cell.env, cell.talk, hub, cell.seed)
 
         def on_round(progress: Progress) -> None:
             note = f"{progress.answered:,} answers, {progress.done}/{progress.episodes} of this chunk"
@@ -231,22 +281,48 @@ def _play_language(cell: Cell, folder: RunFolder, chunk: int | None, watcher: Wa
                 )
 
         try:
-            play_team(
-                team,
-                folder,
-                episodes=cell.episodes,
-                seed=cell.seed,
-                chunk=chunk or min(cell.episodes, MAX_TEAM_CHUNK),
-                front_end=model.front_end,
-                before_writing=check,
-                on_episodes=watcher.advance,
-                on_round=on_round,
-            )
+            for team, last, keep in _teams(cell, folder, hub):
+                play_team(
+                    team,
+                    folder,
+                    episodes=last,
+                    seed=cell.seed,
+                    chunk=min(chunk or MAX_TEAM_CHUNK, last),
+                    front_end=model.front_end,
+                    before_writing=check,
+                    keep=keep,
+                    on_episodes=watcher.advance,
+                    on_round=on_round,
+                )
         except PlannerUnusable as err:
             lost = record.retry_unsaved()
             safe = f"{lost:,} answers could not be saved" if lost else "Every answer so far is saved"
             raise PlannerUnusable(f"{err}. {safe}; {folder.resume_hint}") from None
         return usage_row(hub.usage())
+
+
+def _teams(cell: Cell, folder: RunFolder, hub: Hub) -> Iterator[tuple[Team, int, Callable[[int], None]]]:
+    """The players up to an episode, and what keeps their records; logged episodes of a team that thinks come first."""
+    make, options = language_agents(cell.env.name).team, cell.talk
+    logged = min(options.logged, cell.episodes) if isinstance(options, MindOptions) else 0
+    if logged:
+        team = make(cell.env, options, hub, cell.seed, records=True)
+
+        def keep(index: int) -> None:
+            write_logs(
+                folder,
+                index,
+                team.take_logs(),
+                team.setup,
+                options,
+                seed=cell.seed,
+                model=cell.player,
+                text_of=team.texts.of_episode,
+            )
+
+        yield team, logged, keep
+    if logged < cell.episodes:
+        yield make(cell.env, options, hub, cell.seed), cell.episodes, lambda _: None
 
 
 def usage_row(usage: Usage) -> dict[str, Any]:

@@ -110,13 +110,15 @@ def play_team(
     chunk: int,
     front_end: str = "segments",
     before_writing: Callable[[], None] = lambda: None,
+    keep: Callable[[int], None] = lambda _: None,
     on_episodes: OnEpisodes = lambda _: None,
     on_round: OnRound | None = None,
 ) -> None:
     """Play what is still to play of `episodes` episodes with planners.
 
     A chunk that was cut short is played again from the record, so no recorded answer is asked for twice.
-    `before_writing` may raise to keep a finished chunk from being stored.  Raises `PlannerUnusable` when the planner
+    `before_writing` may raise to keep a finished chunk from being stored; `keep` is called with the number of a chunk
+    whose columns are made, before they are stored.  Raises `PlannerUnusable` when the planner
     cannot go on; the chunks before are safe.
     """
     root = jax.random.key(seed)
@@ -124,7 +126,9 @@ def play_team(
         states = team.begin(root, first + jnp.arange(count, dtype=jnp.int32))
         states = FRONT_ENDS[front_end](team.process, team.planner, states, on_round=on_round)
         before_writing()
-        folder.write_chunk(index, first, count, team.columns(states), events=team.take_events())
+        columns = team.columns(states)
+        keep(index)
+        folder.write_chunk(index, first, count, columns, events=team.take_events())
         on_episodes(count)
 
 
