@@ -127,3 +127,11 @@ def test_a_buffer_that_was_too_small_is_named(name):
     full.count = len(full.rows) + 1
     with pytest.raises(ValueError, match=f"rows of {name}, kept were .*Capacity.{name}"):
         collect(state)
+
+
+def test_an_episode_without_messages_and_checks_has_a_log():
+    log = made(CUBE, agents=35, steps=4, repairs=False)
+    state = as_state(log, NOTES, np.zeros((len(NOTES), 35), bool))
+    state.mail.log.count = state.records.notes.count = 0
+    found = collect(state)
+    assert found.messages.recipients.shape == found.repairs.members.shape == (0, 35)

@@ -76,7 +76,7 @@ def _members(words: ArrayLike, agents: int) -> Flags:
     """Sets of agents, one in each row, as flags."""
     sets = np.asarray(words, np.uint32)
     lanes = (sets[..., None] >> np.arange(32, dtype=np.uint32)) & np.uint32(1)
-    return lanes.reshape(len(sets), -1)[:, :agents].astype(np.bool_)
+    return lanes.reshape(len(sets), 32 * sets.shape[1])[:, :agents].astype(np.bool_)
 
 
 def _messages(state: State, agents: int) -> Messages:
