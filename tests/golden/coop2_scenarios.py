@@ -366,7 +366,14 @@ def remembered(state, agent, agents):
         elif kind == MADE_PLAN:
             found.append(["plan", int(what)])
         elif kind >= 0:
-            found.append(["plan_failure"])
+            found.append(["plan_failure", None])
+    # A failure is that of the plan made last before it, which is the one before the plan made next.
+    number = int(state.totals.committed[agent])
+    for event in reversed(found):
+        if event[0] == "plan":
+            number = event[1] - 1
+        elif event[0] == "plan_failure":
+            event[1] = number
     return found
 
 
