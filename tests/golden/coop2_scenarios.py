@@ -20,6 +20,7 @@ from jaxcoop.cognition.repair.types import Guidance
 from jaxcoop.cognition.state import MADE_PLAN, MESSAGE_IN, MESSAGE_OUT
 from jaxcoop.cognition.structures import structure_of
 from jaxcoop.cognition.types import STAGES, Call, Ended, Mail, PlanStatus, Verdict, no_plan
+from jaxcoop.cooperation.constraints import SCORED
 from jaxcoop.core import Env, Step
 from jaxcoop.core.skills import OpSpec, Report, Skills, Status
 
@@ -286,12 +287,16 @@ def logs(definition, state, script):
         about = {"recipients": members(words, agents), "mtype": MAIL[row["type"]], "env_step": row["env_step"]}
         at = {"t": row["time_ms"], "step": row["env_step"], "type": "message", "agent": sender}
         events.append((row["seq"], 0, {**at, **about}))
-    for row, words in zip(table(records.notes, NOTES), records.noted):
+    failing = []
+    for number, (row, words) in enumerate(zip(table(records.notes, NOTES), records.noted)):
         at = {"t": row["time_ms"], "step": row["env_step"]}
         if row["kind"] == passes.LEADER_TIMEOUT:
             at |= {"type": "leader_timeout", "agent": ids[row["agent"]], "missing": members(words, agents)}
         elif row["kind"] == channel.REPAIR:
-            at |= {"type": "repair", "agent": None, "agents": members(words, agents)}
+            at |= {"type": "repair", "agent": None, "agents": members(words, agents), "failures": failing}
+        elif row["kind"] == channel.STARTED:
+            failing = failures(records.evaluations, number)
+            continue
         else:
             continue
         events.append((row["seq"], 0, at))
@@ -335,6 +340,15 @@ def logs(definition, state, script):
         "memory": {agent: remembered(state, i, agents) for i, agent in enumerate(ids)},
         "unread": {agent: unread(state, i, agents) for i, agent in enumerate(ids)},
     }
+
+
+def failures(evaluations, number):
+    """[task, constraint] of the failing results of a check, in their order."""
+    first, checked, failed, task = (
+        np.asarray(getattr(evaluations, name))[number] for name in ("first", "checked", "failed", "task")
+    )
+    rows, constraints = np.nonzero(first[:, None] & checked & failed)
+    return [[TASKS[task[row]], SCORED[c].name.lower()] for row, c in zip(rows, constraints)]
 
 
 def history(row, ids, specs):

@@ -32,21 +32,16 @@ def teams(path):
         yield f"{profile}-{structure}-{agents}", cases, *marks
 
 
-def plain(events):
-    """Events as they can be compared: which results failed is tested with the estimators."""
-    return [{name: value for name, value in event.items() if name != "failures"} for event in events]
-
-
 @pytest.mark.recorded("coop2", "scenarios.jsonl.gz", teams)
 def test_coop2_scenarios_replay_event_by_event(case):
     for scenario in case:
         definition, expected = scenario["definition"], scenario["expected"]
         state, script = coop2_scenarios.play(definition)
         found = coop2_scenarios.logs(definition, state, script)
-        for number, (event, wanted) in enumerate(zip(found["events"], plain(expected["events"]))):
+        for number, (event, wanted) in enumerate(zip(found["events"], expected["events"])):
             assert event == wanted, f"{scenario['id']}, event {number}"
         for name, wanted in expected.items():
-            assert found[name] == (plain(wanted) if name == "events" else wanted), f"{scenario['id']}, {name}"
+            assert found[name] == wanted, f"{scenario['id']}, {name}"
 
 
 FIRST = {"latency": {"text": 4, "plan": 10, "decide": 7, "intent": 3, "per_agent": 0}, "T": 4}
